@@ -23,13 +23,11 @@ class Question:
     scale: tuple[int, int] = (0, 1)
     # what the verdict may stand under beside the usual labels
     label: str = ""
-    # how often the same was asked before
-    repeat: int = 0
 
     @property
     def key(self) -> str:
         """Names the question in a cache."""
-        return fingerprint([self.text, self.repeat] if self.repeat else self.text)
+        return fingerprint(self.text)
 
 
 class Chat(Protocol):
@@ -43,11 +41,6 @@ class Chat(Protocol):
     @property
     def depends(self) -> dict[str, Any]:
         """The settings that change answers, by name."""
-        ...
-
-    @property
-    def most_tokens(self) -> int | None:
-        """The maximum number of tokens of an answer; None without a limit."""
         ...
 
     def ask_all(self, questions: Sequence[Question], parallel: int) -> Replies:

@@ -1,24 +1,23 @@
-"""An OpenAI-compatible endpoint as a chat model: what is sent, which questions are asked again, when a run stops."""
+"""An OpenAI-compatible endpoint as a chat model: what is sent, and when a run stops."""
 
 from __future__ import annotations
 
 import json
 import os
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlsplit
 
 from baselines.chat import Question, Replies
 from baselines.replies import ChatFault, Completion, Reply, read_completion
-from baselines.verdicts import Form
 from core.errors import OutsideError, SettingError, printable
 from core.extras import suggest_extra
 from core.hosts import check_network
-from core.settings import Count, NonNegative, Positive, Seed, Size, Text, checked_dataclass
+from core.settings import Count, NonNegative, Positive, Size, checked_dataclass
 
 if TYPE_CHECKING:
     from baselines.posting import Poster
@@ -28,15 +27,7 @@ SHORTEST_SECRET = 12  # characters: many local servers take a word as key, which
 REFUSED = {"400", "422", "501"}  # statuses of an endpoint that does not take a setting
 TOP = 20  # alternatives asked for; the most that hosted endpoints give
 ANSWERED = ""  # no cause of a fault
-SENT = ("answer_tokens", "temperature", "reasoning_effort", "system", "seed", "extra")
 TRIAL = Question("Answer with the number 1.")
-Wish = bool | Literal["auto"]
-# of answers that are a verdict alone, by form; not every endpoint takes the limits of a number
-SCHEMAS: Mapping[Form, tuple[str, dict[str, Any]]] = {
-    "number": ("rating", {"type": "integer"}),
-    "letter": ("choice", {"type": "string", "enum": ["A", "B", "C"]}),
-    "word": ("answer", {"type": "string", "enum": ["yes", "no"]}),
-}
 
 
 @checked_dataclass
@@ -60,16 +51,9 @@ class EndpointChat:
     # maximum tokens of an answer, those of its reasoning included where the endpoint counts them
     answer_tokens: Count | None = 1024
     temperature: NonNegative | None = 0.0
-    # whether to ask for the probabilities of tokens, which one question finds out; true: the endpoint must give them
-    logprobs: Wish = "auto"
-    # whether to ask for the verdict alone, as JSON of a schema; as above
-    structured: Wish = "auto"
-    # of a reasoning model, such as low
-    reasoning_effort: Text | None = None
-    # an instruction before the question
-    system: Text | None = None
-    seed: Seed | None = None
-    # further keys of the request's body, such as {max_completion_tokens: 2048}
+    # whether to ask for the probabilities of tokens, where the endpoint gives them
+    logprobs: bool = True
+    # further keys of the request's body, such as {reasoning_effort: low}
     extra: dict[str, Any] | None = None
     # questions by the cause of their faults; those that were answered have none
     outcomes: Counter[str] = field(
@@ -104,69 +88,43 @@ class EndpointChat:
 
     @property
     def depends(self) -> dict[str, Any]:
-        """The settings that change answers, by name. Raises errors as `heeded` does."""
-        sent = {name: getattr(self, name) for name in SENT}
+        """The settings that change answers, by name. Raises errors as `gives_probabilities` does."""
         return {
             "model": self.name,
             "endpoint": self.place,
-            **sent,
-            **self.heeded,
+            "answer_tokens": self.answer_tokens,
+            "temperature": self.temperature,
+            "extra": self.extra,
+            "logprobs": self.gives_probabilities,
         }
 
-    @property
-    def most_tokens(self) -> int | None:
-        return self.answer_tokens
-
     @cached_property
-    def heeded(self) -> dict[str, bool]:
-        """Whether requests ask for `logprobs`, and for `structured` answers; test questions show what is supported.
+    def gives_probabilities(self) -> bool:
+        """Whether the endpoint is asked for probabilities, and gives them to a test question.
 
-        Raises OutsideError if the endpoint does not answer them. Raises SettingError if it refuses the key or the
-        model, or ignores a setting that the user set to true.
+        Raises OutsideError if it does not answer, SettingError if it refuses the key or the model.
         """
-        found = {"logprobs": False, "structured": False}
-        for name in found:
-            wanted: Wish = getattr(self, name)
-            if not wanted:
-                continue
-            answer = self._try({**found, name: True})
-            found[name] = answer is not None and HEEDED[name](answer)
-            if wanted is True and not found[name]:
-                raise SettingError(f"{name}=true, but {self.place} ignores it: {name}=auto does without")
-        return found
-
-    def _try(self, heeded: Mapping[str, bool]) -> Completion | None:
-        """The answer to the test question; None if the endpoint does not take the settings."""
+        if not self.logprobs:
+            return False
         try:
-            return self._post(TRIAL, heeded)
+            return self._post(TRIAL, has_probabilities=True).has_probabilities
         except ChatFault as fault:
             if fault.cause in REFUSED:
-                return None
+                return False
             raise OutsideError(f"{self.place} does not answer: {fault}") from None
 
-    def _body(
-        self,
-        question: Question,
-        logprobs: bool,
-        structured: bool,
-    ) -> dict[str, Any]:
-        """The body of a request; each repeat of a question has a different seed."""
+    def _body(self, question: Question, has_probabilities: bool) -> dict[str, Any]:
+        """The body of a request."""
         settings: dict[str, Any] = {
             "temperature": self.temperature,
             "max_tokens": self.answer_tokens,
-            "reasoning_effort": self.reasoning_effort,
-            "seed": None if self.seed is None else self.seed + question.repeat,
-            "logprobs": logprobs or None,
-            "top_logprobs": TOP if logprobs else None,
-            "response_format": write_schema(question.form) if structured else None,
+            "logprobs": has_probabilities or None,
+            "top_logprobs": TOP if has_probabilities else None,
         }
         sent = {key: value for key, value in settings.items() if value is not None}
-        messages = [{"role": "user", "content": question.text}]
-        if self.system is not None:
-            messages.insert(0, {"role": "system", "content": self.system})
         return {
             "model": self.name,
-            "messages": messages,
+            "messages": [{"role": "user", "content": question.text}],
             **sent,
             **(self.extra or {}),
         }
@@ -178,7 +136,7 @@ class EndpointChat:
         reason.
         """
         try:
-            reply = self._redact(self._post(question, self.heeded).to_reply())
+            reply = self._redact(self._post(question, self.gives_probabilities).to_reply())
         except ChatFault as fault:
             self.outcomes[fault.cause] += 1
             if not self.outcomes[ANSWERED] and self.outcomes[fault.cause] >= GIVEN_UP:
@@ -201,7 +159,7 @@ class EndpointChat:
 
         if self.poster.client.is_closed():  # by a run that ended early, whose threads must not ask again
             del self.__dict__["poster"]
-        _ = self.heeded, self.poster  # made once, before there are threads
+        _ = self.gives_probabilities, self.poster  # made once, before there are threads
         pool = ThreadPoolExecutor(parallel)
         try:
             asked = {pool.submit(try_to_ask, question): place for place, question in enumerate(questions)}
@@ -213,9 +171,9 @@ class EndpointChat:
             raise
         pool.shutdown()
 
-    def _post(self, question: Question, heeded: Mapping[str, bool]) -> Completion:
+    def _post(self, question: Question, has_probabilities: bool) -> Completion:
         """The answer to a question. Raises ChatFault without secrets, and errors as `Poster.post` does."""
-        body = self._body(question, **heeded)
+        body = self._body(question, has_probabilities)
         try:
             return read_completion(self.poster.post(body))
         except ChatFault as fault:
@@ -240,34 +198,6 @@ class EndpointChat:
     def _show(self, text: str) -> str:
         """The beginning of a text on one line, printable and without secrets."""
         return printable(" ".join(self._hide(text).split())[:200])
-
-
-def write_schema(form: Form) -> dict[str, Any]:
-    """Writes the schema of an answer that is a verdict alone, for a request."""
-    name, kind = SCHEMAS[form]
-    schema = {
-        "type": "object",
-        "properties": {name: kind},
-        "required": [name],
-        "additionalProperties": False,
-    }
-    return {"type": "json_schema", "json_schema": {"name": "verdict", "strict": True, "schema": schema}}
-
-
-def follows_schema(answer: Completion) -> bool:
-    """Whether the answer to the test question is JSON of the schema of a number."""
-    try:
-        verdict = json.loads(answer.content or "")
-    except (ValueError, RecursionError):
-        return False
-    return isinstance(verdict, dict) and [*verdict] == ["rating"]
-
-
-# by setting, what tells that an answer heeds it
-HEEDED: Mapping[str, Callable[[Completion], bool]] = {
-    "logprobs": lambda answer: answer.has_probabilities,
-    "structured": follows_schema,
-}
 
 
 def split_url(base_url: str) -> tuple[str, str]:

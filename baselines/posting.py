@@ -6,8 +6,10 @@ Redirects are not followed and nothing is decompressed. An endpoint on this mach
 from __future__ import annotations
 
 import os
-import time
-from contextlib import closing
+import socket
+import threading
+from collections.abc import Mapping
+from contextlib import closing, suppress
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 from urllib.request import getproxies, proxy_bypass
@@ -23,6 +25,7 @@ LARGEST = 2**24  # bytes of an answer: a token with its alternatives takes some 
 CONNECTING = 5.0  # seconds for a connection
 FEW_RETRIES = 2  # of an endpoint that has not answered yet
 AGAIN = {408, 409, 429}  # statuses after which the same question may get an answer; those from 500 on too
+LATE = httpx2.ReadTimeout | httpx2.WriteTimeout | httpx2.PoolTimeout
 UNREACHED = httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.ProxyError
 
 
@@ -34,17 +37,43 @@ class AnswerError(openai.OpenAIError):
         super().__init__(f"the endpoint {what}")
 
 
+class Deadline(threading.Timer):
+    """Cuts the connection of a request after some seconds, whatever comes through it until then."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(seconds, self.cut)
+        self.daemon = True
+        self.late = AnswerError(f"gave no whole answer in {seconds:.3g} seconds", "timeout")
+        self.is_over = False
+        self.stream: Any = None
+
+    def cut(self) -> None:
+        """Ends what is being read or written."""
+        self.is_over = True
+        if self.stream is not None:
+            with suppress(OSError):
+                self.stream.get_extra_info("socket").shutdown(socket.SHUT_RDWR)
+
+    def trace(self, event: str, info: Mapping[str, Any]) -> None:
+        """Notes the stream of a new connection (httpx2 calls this at each step of a request)."""
+        if event.endswith((".connect_tcp.complete", ".start_tls.complete")):
+            self.stream = info["return_value"]
+            if self.is_over:
+                raise self.late
+
+
 class BoundedTransport(httpx2.BaseTransport):
-    """Reads a whole answer within `timeout` seconds, and at most LARGEST bytes of it."""
+    """Reads a whole answer, its headers too, within `timeout` seconds, and at most LARGEST bytes of it."""
 
     def __init__(self, inner: httpx2.BaseTransport, timeout: float) -> None:
         self.inner = inner
         self.timeout = timeout
 
     def handle_request(self, request: httpx2.Request) -> httpx2.Response:
-        late = AnswerError(f"gave no whole answer in {self.timeout:.3g} seconds", "timeout")
-        deadline = time.monotonic() + self.timeout
+        deadline = Deadline(self.timeout)
+        request.extensions = {**request.extensions, "trace": deadline.trace}
         body = bytearray()
+        deadline.start()
         try:
             response = self.inner.handle_request(request)
             with closing(response):
@@ -54,10 +83,14 @@ class BoundedTransport(httpx2.BaseTransport):
                     body += part
                     if len(body) > LARGEST:
                         raise AnswerError(f"sent more than {LARGEST} bytes", "size")
-                    if time.monotonic() > deadline:
-                        raise late
-        except (httpx2.ReadTimeout, httpx2.WriteTimeout, httpx2.PoolTimeout):
-            raise late from None
+        except httpx2.TransportError as error:
+            if deadline.is_over or isinstance(error, LATE):
+                raise deadline.late from None
+            raise
+        finally:
+            deadline.cancel()
+        if deadline.is_over:
+            raise deadline.late
         return httpx2.Response(
             response.status_code,
             headers=response.headers,
@@ -89,7 +122,8 @@ class Poster:
         host = parts.hostname or ""
         is_direct = is_this_machine(host) or bool(proxy_bypass(host))
         proxy = None if is_direct else getproxies().get(parts.scheme)
-        transport = BoundedTransport(httpx2.HTTPTransport(proxy=proxy), timeout)
+        alone = httpx2.Limits(max_keepalive_connections=0)  # each question has a connection, which its deadline cuts
+        transport = BoundedTransport(httpx2.HTTPTransport(proxy=proxy, limits=alone), timeout)
         waits = httpx2.Timeout(timeout, connect=min(timeout, CONNECTING))
         headers: dict[str, Any] = {"Accept-Encoding": "identity"}
         # of hosted accounts, which the library reads from the environment

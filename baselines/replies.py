@@ -9,16 +9,12 @@ from typing import Annotated, Any
 
 from pydantic import AliasPath, Field, ValidationError
 
-from baselines.verdicts import CHOICES, IS_YES, Form
+from baselines.verdicts import CHOICES, IS_YES
 from core.errors import broken_rules
 from data.records import Record
 
 LONGEST = 10_000  # characters of a reply that are kept: its last ones
 MOST_TOKENS = 10**9  # that an endpoint may say it has counted
-WITHOUT_CONTENT = {  # why an answer ended without content
-    "content_filter": "the endpoint's filter withheld the answer",
-    "tool_calls": "the model called a tool",
-}
 
 
 class ChatFault(Exception):  # noqa: N818, a reason why there is no score
@@ -59,7 +55,7 @@ class Reply(Record):
     answer_tokens: int = 0
     # whether the answer ended at the greatest number of tokens
     is_cut: bool = False
-    # what the endpoint says in place of an answer: a refusal, its filter, a call of a tool
+    # what the endpoint says in place of an answer: a refusal or its filter
     instead: str = ""
 
 
@@ -68,22 +64,14 @@ def to_word(token: str) -> str:
     return unicodedata.normalize("NFKC", token).strip(" \t\n\"'").lower()
 
 
-def is_verdict(token: str, form: Form | None = None) -> bool:
-    """Whether a token can be a verdict of a form.
+def is_verdict(token: str) -> bool:
+    """Whether a token can be a verdict: a whole number, a yes or no, or the capital letter of a text or of a tie.
 
-    A verdict is a whole number (`number`), a yes or no (`word`), or the capital letter of a text or of a tie
-    (`letter`). Without a form, any of these counts.
-
-    >>> is_verdict(" A"), is_verdict(" a"), is_verdict("A", "number")
-    (True, False, False)
+    >>> is_verdict(" A"), is_verdict(" a")
+    (True, False)
     """
     word = to_word(token)
-    is_of_form = {
-        "number": word.isdecimal(),
-        "word": word in IS_YES,
-        "letter": word in CHOICES and word.upper() in token,
-    }
-    return any(is_of_form.values()) if form is None else is_of_form[form]
+    return word.isdecimal() or word in IS_YES or (word in CHOICES and word.upper() in token)
 
 
 # ---- what is read of the answer of an endpoint; the rest may hold anything -------------------------------------------
@@ -138,8 +126,8 @@ class Completion(Record):
         content = self.content or ""
         text = content if len(content) <= LONGEST else f"…{content[-LONGEST:]}"
         instead = ""
-        if not content:
-            instead = WITHOUT_CONTENT.get(self.finish_reason or "", "")
+        if not content and self.finish_reason == "content_filter":
+            instead = "the endpoint's filter withheld the answer"
         if not content and self.refusal:
             instead = f"the model refused: {self.refusal}"
         return Reply(

@@ -13,8 +13,8 @@ An instruction may name fields in braces. Its levels are two or more whole numbe
 that may be empty, or `no` and `yes`, whose ratings are 0 and 1. The same aspect serves for comparing two texts. Texts
 and fields, but for a label, stand between fences that they cannot contain.
 
-A prompt is a file with the question in other words. `{text}` marks the place of the text, or `{text_a}` and `{text_b}`
-those of two; it may name `{instruction}`, `{aspect}`, `{levels}`, `{low}`, `{high}` and the fields of an instruction.
+A prompt is a file with the question about one text in other words. `{text}` marks the place of the text; it may name
+`{instruction}`, `{aspect}`, `{levels}`, `{low}`, `{high}` and the fields of an instruction.
 """
 
 from __future__ import annotations
@@ -40,7 +40,6 @@ from data.records import Record
 OWN = Path(__file__).parent / "rubric.yaml"
 Level = Annotated[StrictInt, Field(ge=0, lt=10**6)]
 Levels = dict[bool | int, str | None]
-PAIR = ("text_a", "text_b")
 BACKTICKS = re.compile("`+")
 EXPLAIN = "First give your reasons in a few sentences. Then end with a line of its own:"
 VERDICTS: dict[Form, tuple[str, str]] = {  # what is asked for alone, and after reasons
@@ -64,7 +63,7 @@ class Aspect:
     # descriptions of levels, by number from the least; of a yes/no question 0 is no and 1 is yes
     levels: Mapping[int, str]
     is_yes_no: bool = False
-    # the user's question, a template; None for the built-in ones
+    # the user's question about one text, a template; None for the built-in one
     prompt: str | None = None
     # whether the built-in questions ask for reasons before the verdict
     explains: bool = False
@@ -86,7 +85,7 @@ class Aspect:
         levels = self._list_levels()
         asked += f", where\n{levels}\n" if levels else ". "
         asked += VERDICTS[self.form][self.explains]
-        return self._fill(f"{RATING}{asked}", example, text=show(example))
+        return self._fill(self.prompt or f"{RATING}{asked}", example, text=show(example))
 
     def ask_choice(
         self,
@@ -116,12 +115,11 @@ class Aspect:
 
     def _fill(
         self,
-        builtin: str,
+        prompt: str,
         example: Example,
         **texts: str,
     ) -> str:
-        """The user's prompt, or else `builtin`, with texts between fences, and what it says of aspect and example."""
-        prompt = self.prompt or builtin
+        """The prompt with texts between fences, and what it says of aspect and example."""
         values = list_fields(example)
         fence = find_fence(
             prompt,
@@ -156,15 +154,14 @@ def list_fields(example: Example) -> dict[str, str]:
 
 
 def read_prompt(file: str | None) -> str | None:
-    """The text of a prompt; None without a file. Raises InputError unless it has placeholders for one or two texts."""
+    """The text of a prompt; None without a file. Raises InputError unless it marks the place of one text."""
     if file is None:
         return None
     path = Path(str(file))  # it may be called 5
     prompt = read_template(path).strip()
-    marked = sorted(name for name in NAME.findall(prompt) if name in ("text", *PAIR))
-    if marked not in (["text"], [*PAIR]):
-        rule = "a prompt must mark the place of the text by {text}, or those of two by {text_a} and {text_b}, each once"
-        raise InputError([fault(path, 0, f"{rule}, found {', '.join(marked) or 'none'}")])
+    marked = NAME.findall(prompt).count("text")
+    if marked != 1:
+        raise InputError([fault(path, 0, f"a prompt must mark the place of the text by {{text}} once, found {marked}")])
     return prompt
 
 
@@ -181,11 +178,6 @@ def check_levels(levels: Levels) -> Levels:
     if len(levels) < 2 or len(words) not in (0, 2) or len(words) not in (0, len(levels)):
         raise ValueError('must be two or more, such as "1: poor" and "5: good", or "no:" and "yes:"')
     return levels
-
-
-def is_of_pairs(prompt: str) -> bool:
-    """Whether a prompt asks which of two texts is better."""
-    return bool(names_in(prompt, PAIR))
 
 
 class Written(Record):

@@ -346,6 +346,7 @@ class DiscriminativeCDM(BaseMetric):
             "expert": self.pair.expert.identity,
             "infilling": self.pair.infilling.family.name,
             "windows": f"{reading.max_length}-{reading.prompt_turns}",
+            "spelling": reading.spelling,
             "pooling": self.pooling,
             "pooler": None if self.pooler is None else fingerprint(asdict(self.pooler)),
         }

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import chain, islice
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from cdm.segments import Gap, InfillingTask, Turns, make_task, training_gap
 from core.errors import SettingError
 from core.example import Example
 from core.settings import Count, Size, checked_dataclass
+from data.words import Spelling, spell
 from models.batching import Task
 from models.conditional import load_conditional
 from models.families import LEFT_TO_RIGHT, SMALL, Order, find_family
@@ -107,6 +108,8 @@ class PairReading:
 
     max_length: Count  # source tokens that the model reads; longer dialogues are read in windows
     prompt_turns: Size = 0  # the first turns, which have no gap (the concepts of a CommonGen sentence)
+    # of the text (`data.words.spell`)
+    spelling: Spelling = "as_is"
     # how a causal model reads a dialogue with a gap; None: filling in the middle, where its vocabulary has the tokens
     order: Order | None = None
     # the text between turns; None for the token `SEPARATOR`, which is added and learned
@@ -116,6 +119,7 @@ class PairReading:
         """Writes how the model reads into its configuration, which is saved with it."""
         lm.tokenizer.model_max_length = self.max_length
         lm.model.config.given_turns = self.prompt_turns
+        lm.model.config.spelling = self.spelling
         lm.model.config.gap_order = self.order
         lm.model.config.turn_separator = self.separator
 
@@ -128,6 +132,7 @@ class PairReading:
         return cls(
             lm.tokenizer.model_max_length,
             prompt_turns=config["given_turns"],
+            spelling=config["spelling"],
             order=config.get("gap_order"),
             separator=config.get("turn_separator"),
         )
@@ -180,8 +185,9 @@ class PairReading:
 
         Raises SettingError if a model has too few positions for the sources or turns.
         """
-        ids = iter(plain_token_ids(lm.tokenizer, list(chain.from_iterable(dialogues))))
-        tokenised = [list(islice(ids, len(dialogue))) for dialogue in dialogues]
+        spelled = spell(dialogues, self.spelling)
+        ids = iter(plain_token_ids(lm.tokenizer, [turn for dialogue in spelled for turn in dialogue]))
+        tokenised = [list(islice(ids, len(dialogue))) for dialogue in spelled]
         infilling = self.find_infilling(lm)
         longest = max((len(turn) for turns in tokenised for turn in turns), default=0)
         needed = len(infilling.opening) + 1 + longest
@@ -237,7 +243,8 @@ class Gaps(PairReading):
         """
         marks = SMALL.marks if self.order == "fill-in-the-middle" else ()
         between = (SEPARATOR,) if self.separator is None else ()
-        lm = model.build(list(chain.from_iterable(dialogues)), (*between, *marks), seed)
+        texts = [turn for turns in spell(dialogues, self.spelling) for turn in turns]
+        lm = model.build(texts, (*between, *marks), seed)
         if lm.model.config.is_encoder_decoder != (self.order is None):
             raise SettingError(
                 "order must be fill-in-the-middle or left-to-right for causal models and null for others, but is "

@@ -7,7 +7,7 @@ spelling do not tell them apart.
 import json
 import random
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from functools import cached_property, partial
 from itertools import islice
 from pathlib import Path
@@ -24,6 +24,7 @@ from core.errors import SettingError
 from discriminators.texts import LabelledText
 
 ATTEMPTS = 3  # at a manipulation
+PLAUSIBLE = 0.03  # of the vocabulary, the amateur's likeliest tokens: 30 of a thousand, about 1,000 of T5's
 LEAST_COVERED = 0.5  # of the dialogues must have a graph with a place
 Dialogue = tuple[str, ...]
 
@@ -39,6 +40,13 @@ class Negatives:
     uncovered: int = 0  # how many dialogues have no place that the strategy asks for and got random segments
     unclosed: int = 0  # how many redrawn segments did not end within the longest length in any attempt and stand cut
     dropped: int = 0  # how many source tokens around the redrawn segments did not fit into the models' window
+    ranked: int = 0  # how many drawn tokens the amateur ranked
+    beyond: int = 0  # how many of these are not in the amateur's `PLAUSIBLE` share of likeliest tokens
+
+    @property
+    def implausible(self) -> float | None:
+        """The share of the drawn tokens that are not among the amateur's likeliest; None where it does not draw."""
+        return self.beyond / self.ranked if self.ranked else None
 
     @classmethod
     def of(cls, positives: Mapping[int, Dialogue], negatives: Mapping[int, Dialogue], **counted: int) -> "Negatives":
@@ -54,6 +62,19 @@ class Negatives:
             len(positives) - len(at),
             **counted,
         )
+
+    @classmethod
+    def join(cls, parts: Sequence["Negatives"]) -> "Negatives":
+        """Joins the negatives of several parts of the data."""
+        whole = cls(
+            (),
+            (),
+            (),
+            0,
+        )
+        for part in parts:
+            whole = cls(*(getattr(whole, field.name) + getattr(part, field.name) for field in fields(cls)))
+        return whole
 
 
 def save_negatives(path: Path, negatives: Negatives) -> None:
@@ -88,9 +109,9 @@ class Draft:
 
 @dataclass(frozen=True)
 class NegativeSampler:
-    """Draws negatives of dialogues (`sample_negatives`).
+    """Draws negatives of dialogues. Each negative depends only on its dialogue, its index, the seed and `longest`.
 
-    Each negative depends only on its dialogue, its index, the seed and `longest`.
+    Raises SettingError as `sample_negatives` does.
     """
 
     pair: Pair
@@ -99,6 +120,11 @@ class NegativeSampler:
     sampling: Sampling
     seed: int
     graphs: Graphs | None = None
+
+    def __post_init__(self) -> None:
+        if self.strategy == "amr-multi":
+            everything = range(len(self.dialogues))
+            _check_graphs(len(everything) - self.count_uncovered(everything), len(everything))
 
     @cached_property
     def tokenised(self) -> TokenisedDialogues:
@@ -124,29 +150,21 @@ class NegativeSampler:
         """Draws a gap at a place of this kind; None if the dialogue has none."""
         return self.places[place](self.tokenised.to_pieces(turns), rng, self.tokenised.prompt_turns)
 
-    def count_uncovered(self) -> int:
-        """Counts dialogues without a place of the kind that the strategy asks for, such as a content word.
-
-        Raises SettingError for `amr-multi` if these are more than half.
-        """
+    def count_uncovered(self, indices: Sequence[int]) -> int:
+        """Counts dialogues without a place of the kind that the strategy asks for, such as a content word."""
         rng = random.Random(0)  # whether there is a place does not depend on the draw
-        uncovered = 0
-        for turns in self.tokenised.dialogues:
-            place, *_ = manipulations(self.strategy, rng)
-            uncovered += self.find_place(turns, place, rng) is None
-        if self.strategy == "amr-multi":
-            _check_graphs(len(self.dialogues) - uncovered, len(self.dialogues))
-        return uncovered
+        places: dict[int, Place] = {i: manipulations(self.strategy, rng)[0] for i in indices}
+        return sum(self.find_place(self.tokenised.dialogues[i], place, rng) is None for i, place in places.items())
 
-    def draw(self, advance: Callable[[int], None]) -> Negatives:
-        """Draws the negatives of all dialogues, which wait for their next segments together."""
-        uncovered = self.count_uncovered()
-        drafts = [self._begin(i) for i in range(len(self.dialogues))]
+    def draw(self, indices: Sequence[int], advance: Callable[[int], None] = lambda rows: None) -> Negatives:
+        """Draws the negatives of the dialogues with these indices; all wait for their next segments together."""
+        drafts = [self._begin(i) for i in indices]
+        ranks: list[int] = []  # of every drawn token by the amateur
         waiting = drafts
         while waiting:
             gaps = [self._find_gap(draft) for draft in waiting]
             tasks = [self.tokenised.task(draft.turns, gap) for draft, gap in zip(waiting, gaps, strict=True)]
-            segments = self._draw_segments(waiting, tasks)
+            segments = self._draw_segments(waiting, tasks, ranks)
             for draft, gap, task, segment in zip(
                 waiting,
                 gaps,
@@ -163,12 +181,15 @@ class NegativeSampler:
             still = [draft for draft in waiting if draft.is_waiting]
             advance(len(waiting) - len(still))
             waiting = still
+        likeliest = round(PLAUSIBLE * self.pair.vocabulary)
         return Negatives.of(
             {draft.index: draft.positive for draft in drafts},
             {draft.index: draft.text for draft in drafts if draft.text != draft.positive},
-            uncovered=uncovered,
+            uncovered=self.count_uncovered(indices),
             unclosed=sum(draft.unclosed for draft in drafts),
             dropped=sum(draft.dropped for draft in drafts),
+            ranked=len(ranks),
+            beyond=sum(rank >= likeliest for rank in ranks),
         )
 
     def _begin(self, index: int) -> Draft:
@@ -220,7 +241,12 @@ class NegativeSampler:
             return gap
         return replace(gap, stop=len(draft.turns[gap.turn]))
 
-    def _draw_segments(self, drafts: Sequence[Draft], tasks: Sequence[InfillingTask]) -> list[Sequence[int]]:
+    def _draw_segments(
+        self,
+        drafts: Sequence[Draft],
+        tasks: Sequence[InfillingTask],
+        ranks: list[int],
+    ) -> list[Sequence[int]]:
         """A segment for each draft; the random numbers depend on its index, the manipulation and the attempt."""
         candidates = self.sampling.candidates
         uniforms: list[NDArray[np.float64]] = []
@@ -228,7 +254,15 @@ class NegativeSampler:
             rng = np.random.default_rng((self.seed, draft.index, draft.round, draft.attempt))
             uniforms.append(rng.random((candidates, self.longest)))
         sources = [task.source for task in tasks for _ in range(candidates)]
-        drawn = iter(sample_segments(self.pair, sources, self.sampling, np.concatenate(uniforms)))
+        drawn = iter(
+            sample_segments(
+                self.pair,
+                sources,
+                self.sampling,
+                np.concatenate(uniforms),
+                ranks,
+            )
+        )
         return [choose_segment([*islice(drawn, candidates)], task.segment, self.longest) for task in tasks]
 
 
@@ -246,7 +280,7 @@ def sample_negatives(
     A segment that equals the removed one, leaves an empty turn or does not end within the longest length is redrawn at
     another position, at most `ATTEMPTS` times. In the last attempt a segment that does not end is cut and counted. A
     manipulation that fails in all attempts leaves the dialogue unchanged. `advance` gets the number
-    of dialogues done. `graphs` are those of `amr-multi`.
+    of dialogues done. `graphs` are those of `amr-multi`. `cdm.parallel` draws on every device of a trainer.
 
     Raises SettingError for `amr-multi` if fewer than half of the dialogues have a graph with related tokens.
     """
@@ -258,7 +292,7 @@ def sample_negatives(
         seed=seed,
         graphs=graphs,
     )
-    return sampler.draw(advance)
+    return sampler.draw(range(len(dialogues)), advance)
 
 
 def to_labelled(negatives: Negatives) -> list[LabelledText]:

@@ -61,6 +61,7 @@ def sample_segments(
     sources: Sequence[Sequence[int]],
     sampling: Sampling,
     uniforms: Float[NDArray[np.float64], "rows longest"],
+    ranks: list[int] | None = None,
     token_budget: int = 16_384,
 ) -> list[list[int]]:
     """Draws one segment for every source from the degraded distribution, without special tokens around it.
@@ -68,12 +69,22 @@ def sample_segments(
     Row i is drawn with `uniforms[i]`, numbers in [0, 1), so it does not depend on its batch. A segment has at least one
     token, and ends where the models close it or begin another turn (`Pair.ends`). A segment with as many tokens as
     `uniforms` has columns did not end: it is cut.
+
+    If `ranks` is given, the amateur's rank of every drawn token, ends included, is added to it: the number of allowed
+    tokens that the amateur finds likelier. Nothing is added if the amateur is not evaluated.
     """
     for lm in (pair.amateur, pair.expert):
         lm.model.eval()
+    drawn = [] if ranks is None else ranks
 
     def draw_batch(rows: list[int]) -> list[list[int]]:
-        return _sample_batch(pair, [sources[i] for i in rows], sampling, uniforms[rows])
+        return _sample_batch(
+            pair,
+            [sources[i] for i in rows],
+            sampling=sampling,
+            uniforms=uniforms[rows],
+            ranks=drawn,
+        )
 
     costs = [len(source) for source in sources]
     return read_in_batches(costs, token_budget, draw_batch)
@@ -84,6 +95,7 @@ def _sample_batch(
     sources: Sequence[Sequence[int]],
     sampling: Sampling,
     uniforms: NDArray[np.float64],
+    ranks: list[int],
 ) -> list[list[int]]:
     ends = pair.ends
     device, vocabulary = pair.amateur.device, pair.vocabulary
@@ -100,15 +112,17 @@ def _sample_batch(
     for step in range(uniforms.shape[1]):
         read = {name: reader.next_log_probabilities(chosen)[:, :vocabulary] for name, reader in readers.items()}
         never = [*pair.never_drawn, *ends] if step == 0 else pair.never_drawn
-        if len(read) == 2:
+        amateur = read.get("amateur")
+        if amateur is not None and len(read) == 2:
             log_p = degraded_log_probabilities(**read, gamma=sampling.gamma)
-            amateur = read["amateur"]
             amateur[:, never] = -torch.inf  # plausible is measured among the tokens that may be drawn
             log_p = keep_plausible(log_p, amateur, sampling.plausibility)
         else:
             (log_p,) = read.values()
         log_p[:, never] = -torch.inf
         chosen = draw(warp_probabilities(log_p, sampling), draws[alive, step])
+        if amateur is not None:
+            ranks += (amateur > amateur.gather(-1, chosen[:, None])).sum(-1).tolist()
         going: list[int] = []
         for row, token in enumerate(chosen.tolist()):
             if token not in ends:

@@ -197,30 +197,6 @@ class CorpusMetric(Protocol):
 
 
 @runtime_checkable
-class NamedByModel(Protocol):
-    """A metric that tables name after its model, such as an LLM judge."""
-
-    @property
-    def called(self) -> str: ...
-
-
-def name_models(models: Sequence[str]) -> str:
-    """Names a judge with these models in tables: the last part of a single model's name, or "panel" for several.
-
-    >>> name_models(["Qwen/Qwen2.5-1.5B"]), name_models(["a", "b"])
-    ('Qwen2.5-1.5B', 'panel')
-    """
-    return models[0].rstrip("/").rpartition("/")[2] if len(models) == 1 else "panel"
-
-
-@runtime_checkable
-class AnnouncesCost(Protocol):
-    """A metric that announces what scoring a file may cost, before the scoring begins."""
-
-    def announce(self, examples: Iterable[Example]) -> None: ...
-
-
-@runtime_checkable
 class Metric(Protocol):
     """Anything that scores examples."""
 

@@ -122,7 +122,7 @@ def is_whole(stage: Path) -> bool:
     """Whether a finished stage has the files that it was finished with, in a folder of its own name."""
     try:
         return json.loads((stage / FILES).read_text(encoding="utf-8")) == _list_sums(stage, stage.name)
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return False
 
 
@@ -153,7 +153,7 @@ def _read_depends(place: Path) -> Any:
             return json.loads((place / DEPENDS).read_text(encoding="utf-8"))
         with place.open(encoding="utf-8") as file:
             return json.loads(file.readline().rpartition("\t")[2])
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return None
 
 
@@ -183,11 +183,11 @@ def _put_aside(place: Path) -> None:
 
 
 def _lock(place: Path) -> FileLock:
-    """The lock of a stage or a cache. A link in its place, through which it would empty another file, is removed."""
+    """The lock of a stage or a cache. What is no file in its place, such as a link to another file, is put aside."""
     place.parent.mkdir(parents=True, exist_ok=True)
     lock = place.with_name(f"{place.name}.lock")
-    if lock.is_symlink():
-        lock.unlink()
+    if os.path.lexists(lock) and not _is_plain(lock):
+        _put_aside(lock)
     return FileLock(lock, mode=SHARED)
 
 
@@ -257,8 +257,9 @@ class Stages:
             log.warning("%s is damaged or of another stage, so it is built again", final)
             _put_aside(final)
         unfinished = final.with_name(f"{final.name}.partial")
-        if os.path.lexists(unfinished) and not all(map(_is_plain, _list_files(unfinished))):
-            log.warning("%s is or contains a link, so it is built anew", unfinished)
+        is_folder = unfinished.is_dir() and all(map(_is_plain, _list_files(unfinished)))
+        if os.path.lexists(unfinished) and not is_folder:
+            log.warning("%s is no folder of plain files, so it is built anew", unfinished)
             _put_aside(unfinished)
         if not unfinished.exists():
             _report_changed_code(final, depends)

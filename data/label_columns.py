@@ -26,7 +26,10 @@ MODELS = re.compile(
     r"(?i)judge|llm|gpt|claude|sonnet|opus|haiku|gemini|gemma|llama|qwen|mi[sx]tral|deepseek|model|grader|auto|verdict"
     r"|score|pred|metric"
 )
-INSTEAD = {"people": "labels takes a file of people's labels", "judges": "metrics takes metrics that score the texts"}
+INSTEAD = {  # the setting that gives what no column holds
+    "people": ("labels", "takes a file of people's labels"),
+    "judges": ("metrics", "takes metrics that score the texts"),
+}
 MODEL_NAMES = re.compile(r"(?i)gpt|llm|gemini|llama|qwen|mi[sx]tral|deepseek|(claude|gemma|phi|nova).*\d")
 MEANINGS = {
     "people": "labels of people",
@@ -188,7 +191,9 @@ def ask(
         rest = f"no column is left for {' and '.join(left_out)}"
         if not shown:
             rest = f"words of a scale of your own need {setting('levels', 'WORST', '...', 'BEST')}"
-        return QuestionError("; ".join([question, rest, *(INSTEAD[role] for role in lacking if role in INSTEAD)]), {})
+        instead = [INSTEAD[role] for role in lacking if role in INSTEAD]
+        given_by = [f"{setting(name)} {takes}" for name, takes in instead]
+        return QuestionError("; ".join([question, rest, *given_by]), {})
     if "people" in lacking and len(people) > 1:
         named = setting("columns.ratings.NAME", "COLUMN")
         question += f"; several columns of people are several people, and {named} names a question of several"

@@ -46,7 +46,7 @@ WINNER = '"winner"'  # in messages
 JUDGE = "judges."  # a column of the winners by one judge, as in judges.gpt
 Row: TypeAlias = tuple[int, Mapping[str, Any]]  # with its line
 Rows: TypeAlias = Iterable[Row]
-ANSWERS = "answers"  # the key of lines that `judge prefer --answers` wrote: their winners are a model's
+ANSWERS = "answers"  # the key of lines that `judge prefer --report` wrote: their winners are a model's
 
 
 def _parse_cell(cell: object) -> object:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from core.example import UNSPACED
 
@@ -232,6 +232,33 @@ def fold(word: str) -> str:
 def is_punctuation(word: str) -> bool:
     """Whether a word consists of punctuation and other signs only; emoji and digits do not count as signs."""
     return all(unicodedata.category(c)[0] in "PZC" or unicodedata.category(c) in ("Sc", "Sk", "Sm") for c in word)
+
+
+Spelling = Literal["as_is", "normal"]
+
+STRAIGHT = str.maketrans("‘’“”", "''\"\"")
+
+
+def normal_spelling(text: str) -> str:
+    """Returns the text in lower case, with straight quotes and without tokenisation's spaces around punctuation.
+
+    A sentence that follows another without a space gets one, and smileys keep theirs. The function is idempotent.
+
+    >>> normal_spelling("It ' s a scale.Airmail , please ! I’m ( not ) sure .")
+    "it's a scale. airmail, please! i'm (not) sure."
+    """
+    text = " ".join(text.translate(STRAIGHT).split())
+    text = re.sub(r"(?<=\w) ?' ?(?=(?:s|m|re|ve|ll|d|t)\b)", "'", text, flags=re.IGNORECASE)
+    text = re.sub(r"(?<=\d) ([.:](?= \d)|,(?= \d{3}\b)) |(?<=[$£€]) (?=\d)", r"\1", text)
+    text = re.sub(r" (?![:;]['-]?[()\[\]DPp])(?=[.,!?;:)\]]|n't\b)", "", text, flags=re.IGNORECASE)
+    text = re.sub(r"(?<=[(\[]) ", "", text)
+    return re.sub(r"(?<=[a-z][.!?])(?=[A-Z])", " ", text).lower()
+
+
+def spell(dialogues: Sequence[Sequence[str]], spelling: Spelling) -> list[tuple[str, ...]]:
+    """Rewrites the dialogues in a spelling; `as_is` leaves them unchanged."""
+    change = normal_spelling if spelling == "normal" else str
+    return [tuple(map(change, turns)) for turns in dialogues]
 
 
 @cache

@@ -18,6 +18,7 @@ from core.errors import InputError, SettingError, blame_file
 from core.notes import read_note
 from core.settings import Count, Share, Size, checked_dataclass, read_settings, to_tuple
 from core.stages import fingerprint
+from data.words import Spelling, spell
 from discriminators.architectures import Guide, Network, build_network, find_kind
 from discriminators.architectures.bert import BertClassifier, freeze_lowest_layers, keep_lowest_layers
 from discriminators.architectures.bilstm import AttentionBiLSTM
@@ -44,6 +45,8 @@ class Reading:
 
     # of the logits, in their order; empty for one logit
     labels: Annotated[tuple[str, ...], BeforeValidator(to_tuple)] = ()
+    # of the texts (`data.words.spell`)
+    spelling: Spelling = "as_is"
     # the most segments that it reads at once; None for as many as fit
     turns: Count | None = None
 
@@ -128,8 +131,15 @@ class Discriminator:
         return rows
 
     def read(self, texts: Sequence[Segments], or_nan: bool = False) -> tuple[list[TokenRow], NDArray[np.int64]]:
-        """Encodes texts as `segments.read` does; `or_nan` leaves out empty ones."""
-        return read(texts, self.tokens, skip_empty=or_nan, turns=self.reading.turns)
+        """Encodes texts as `segments.read` does, in the spelling that it learned; `or_nan` leaves out empty ones."""
+        if self.reading.spelling != "as_is":
+            texts = spell(texts, self.reading.spelling)
+        return read(
+            texts,
+            self.tokens,
+            skip_empty=or_nan,
+            turns=self.reading.turns,
+        )
 
     def judge(self, ids: Ids, mask: Mask) -> Tensor:
         """Computes the logits of rows."""
@@ -207,7 +217,7 @@ class Discriminator:
             tokens = load_tokens(folder, saved.max_length)
             arguments = {"vocabulary_size": len(tokens), **arguments}
             network = load_weights(partial(build_network, saved.kind, **arguments), folder / "model.safetensors", file)
-        reading = Reading(saved.labels, saved.turns)
+        reading = Reading(saved.labels, saved.spelling, saved.turns)
         return cls(
             network.to(device).eval(),
             tokens,
@@ -227,6 +237,7 @@ def new_bilstm(
     hidden_dim: Count = 256,
     dropout: Share = 0.3,
     labels: Sequence[str] = (),
+    spelling: Spelling = "as_is",
     turns: Count | None = None,
 ) -> Discriminator:
     """Builds an untrained attention Bi-LSTM, with a vocabulary from the texts; repeated texts count once.
@@ -248,7 +259,7 @@ def new_bilstm(
         network,
         vocabulary,
         arguments,
-        Reading(tuple(labels), turns),
+        Reading(tuple(labels), spelling, turns),
     )
 
 
@@ -285,6 +296,7 @@ def new_bert(
     frozen_layers: Size = 0,
     attention_dropout: Share | None = None,
     labels: Sequence[str] = (),
+    spelling: Spelling = "as_is",
     turns: Count | None = None,
 ) -> Discriminator:
     """Builds an encoder (`offline`, a hub name or a folder) with a fresh head (see `networks`).
@@ -310,5 +322,5 @@ def new_bert(
         network,
         tokens,
         {"dropout": dropout},
-        Reading(tuple(labels), turns),
+        Reading(tuple(labels), spelling, turns),
     )

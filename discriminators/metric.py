@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Self
+from typing import Any, Self, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,7 @@ from core.metric import BaseMetric
 from core.scores import NO_TOKENS, Scores, fields_by_settings, require
 from core.signature import MODEL_LIBRARIES, Setting
 from discriminators.discriminator import Discriminator
-from discriminators.explanations import explain_parts
+from discriminators.explanations import Part, explain_parts
 
 
 class ClassifierMetric(BaseMetric):
@@ -45,7 +45,8 @@ class DiscriminatorScore(ClassifierMetric):
     discriminator: Discriminator
     # whether an example without two turns has no score
     dialogues: bool = False
-    # adds what each turn, or each sentence of a text, adds to the score (`explain_parts`)
+    # adds what each turn, or each sentence of a text, adds to the score (`explain_parts`): a low value made the score
+    # low; it costs one more pass for each of them
     explain: bool = False
 
     @classmethod
@@ -65,15 +66,24 @@ class DiscriminatorScore(ClassifierMetric):
     def score_all(self, examples: Sequence[Example]) -> Scores:
         """Computes the aspect `quality`. Raises ValueError as `Discriminator.logits` does."""
         logits, reasons, dropped = _read(examples, self.discriminator)
-        read = partial(self.discriminator.logits, or_nan=True)
+        explanations = self._explain(examples) if self.explain else ()
         return Scores(
             {"quality": logits},
             self.signature,
             reasons=reasons,
             dropped_tokens=dropped,
-            explanations=explain_parts(read, list(map(_segments, examples))) if self.explain else (),
+            explanations=explanations,
             notes=self.discriminator.notes,
         )
+
+    def _explain(self, examples: Sequence[Example]) -> list[dict[str, Any]]:
+        explanations: dict[int, dict[str, Any]] = {}
+        read = partial(self.discriminator.logits, or_nan=True)
+        for part in get_args(Part):
+            numbers = [number for number, example in enumerate(examples) if bool(example.turns) == (part == "turn")]
+            texts = [_segments(examples[number]) for number in numbers]
+            explanations |= zip(numbers, explain_parts(read, texts, part), strict=True)
+        return [explanations[number] for number in range(len(examples))]
 
 
 @dataclass(frozen=True)

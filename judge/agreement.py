@@ -6,7 +6,6 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -28,7 +27,6 @@ from meta_eval.ranking import Ranking, RankingSettings, compare_metrics, number_
 from meta_eval.scored_set import ScoredSet
 from report.agreement_sentences import ROUNDING, describe_systems
 from report.agreement_tables import LEVEL, among_table, tabulate_agreement
-from report.asked import list_asked_texts, write_answers
 from report.study import Study
 from report.tables import Row, Table, pick
 from report.wording import format_cell, join_names
@@ -89,13 +87,10 @@ def study_agreement(
     comparison: RankingSettings,
     levels: GivenLevels,
     *,
-    by: str | None,
     conditions: Sequence[Condition],
     baseline: str | None,
     cues: bool,
     seed: int,
-    answers: Path | None,
-    has_own_ratings: bool,
 ) -> Study:
     """Compares metrics with ratings, and judges with labels, of a scored set (`judge.agree`)."""
     order = order_by_name(unordered)
@@ -104,7 +99,7 @@ def study_agreement(
     has_cues = cues and has_texts
     split = scored.negate(comparison.lower_is_better).split_aspects()
     shown = add_cheap_cues(split, seed) if has_cues else split
-    judged = {aspect.name: aspect for aspect in study_judges(split, levels, by=by, seed=seed)}
+    judged = {aspect.name: aspect for aspect in study_judges(split, levels, seed)}
     gate = hold_gate([*judged.values()], conditions, baseline, comparison.level)
     rows = list_agreement(shown, seed, has_cues=has_cues)
     rankings: dict[str, Ranking] = {}
@@ -115,7 +110,6 @@ def study_agreement(
         rated = split.rated(aspect)
         ranking = rank_metrics(rated, aspect, comparison)
         rankings[aspect] = replace(ranking, pairs=compare_metrics(rated, ranking, seed))
-    asked = list_asked_texts(unordered, has_own_ratings=has_own_ratings)
     line = join_settings("meta_eval", comparison, n=len(scored))
     of_levels = "" if levels == "auto" else f"|levels={levels}"
     of_page = shown.take(np.argsort(order))
@@ -124,7 +118,7 @@ def study_agreement(
         tables=[
             *tabulate_metrics(rows, rankings, comparison.level),
             among_table("Agreement among raters", scored.raters, lay_out(len(scored), inputs=scored.groups)),
-            *tabulate_judges([*judged.values()], by),
+            *tabulate_judges([*judged.values()]),
         ],
         notes=[
             *scored.notes,
@@ -143,8 +137,6 @@ def study_agreement(
         findings=[sentence for has_failed, sentence in gate if has_failed],
         draw=lambda: draw_agreement(of_page),
         scored=[of_page],
-        asked=asked,
-        files=write_answers(asked, answers),
     )
 
 
@@ -293,6 +285,8 @@ def _describe_tests(ranking: Ranking, best: str, others: Sequence[str]) -> list[
         return []
     pairs = [pair for pair in ranking.pairs if best in (pair.metric_a, pair.metric_b)]
     unseparated = [pair.metric_b if pair.metric_a == best else pair.metric_a for pair in pairs if pair.better != best]
+    if all(math.isnan(pair.p_value) for pair in pairs):
+        return [f"no test compares {best} with {join_names(unseparated)}"]
     if unseparated:
         return [f"the tests do not separate {best} from {join_names(unseparated)}"]
     return ["the tests separate it from every other ranked metric"]

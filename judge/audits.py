@@ -85,11 +85,6 @@ class AspectAudit:
         estimates |= {name: edit.size for name, edit in self.edits.items()}
         return [name for name, estimate in estimates.items() if math.isnan(estimate.low)]
 
-    @property
-    def checks(self) -> int:
-        """Counts the cues, damages and edits that were tested."""
-        return 1 + len(self.damages) + len(self.edits)
-
 
 @dataclass(frozen=True)
 class MetricAudit:
@@ -112,9 +107,7 @@ class MetricAudit:
         for aspect, audited in self.aspects.items():
             clauses += [f"{aspect}: {weakness}" if are_several else weakness for weakness in audited.weaknesses]
             untested += [f"{check} ({aspect})" if are_several else check for check in audited.untested]
-        if not clauses:
-            checks = sum(audited.checks for audited in self.aspects.values())
-            clauses = ["nothing is shown" if len(untested) < checks else "not known"]
+        clauses = clauses or ["nothing is shown"]
         if untested:
             clauses.append(f"{self.n} texts are too few or too alike to test {', '.join(untested)}")
         return f"What fools {name}: {'; '.join(clauses)}."

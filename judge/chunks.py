@@ -33,7 +33,6 @@ from core.errors import (
 from core.example import Example
 from core.progress import step
 from core.scores import (
-    AnnouncesCost,
     CorpusMetric,
     Metric,
     Scores,
@@ -58,7 +57,7 @@ from data.scoring import (
     read_part,
 )
 from data.text_files import MOST_FAULTS, STANDARD, describe_special
-from judge.metrics import MetricPlan, Planned
+from judge.metrics import Planned
 from judge.scoring import load_all
 
 log = logging.getLogger(__name__)
@@ -191,8 +190,7 @@ def split(
             if reason is None:
                 waiting.remove(name)
             elif not complete and len(faults[name]) < MOST_FAULTS:
-                hint = hint_field(example, requires[name]) + _suggest_aspects(metrics[name], example)
-                faults[name].append(fault(path, line, f"{reason}{hint}"))
+                faults[name].append(fault(path, line, f"{reason}{hint_field(example, requires[name])}"))
         if not waiting and len(chunk) >= size:
             if complete:
                 yield complete
@@ -203,18 +201,6 @@ def split(
         yield [*complete, *chunk]
     else:
         yield from filter(None, [complete, chunk])
-
-
-def _suggest_aspects(metric: Planned, example: Example) -> str:
-    """The aspects of the metric whose fields the example has, as the end of a sentence; empty if it has none."""
-    if not isinstance(metric, MetricPlan):
-        return ""
-    usable: list[str] = []
-    for aspect in metric.config.get("aspects") or ():
-        of_aspect = replace(metric, config={**metric.config, "aspects": [aspect]})
-        if describe_missing_fields(example, of_aspect.requires, "") is None:
-            usable.append(aspect)
-    return f"; with the setting aspects={','.join(usable)} it needs no more" if usable else ""
 
 
 @dataclass(frozen=True)
@@ -239,10 +225,7 @@ class Scorer:
         return loaded
 
     def sign(self) -> dict[str, tuple[str, Mapping[str, str]]]:
-        """Announces costs; returns by metric the signature of its scores, and by file the hash of its code."""
-        for metric in self.metrics.values():
-            if isinstance(metric, AnnouncesCost):
-                metric.announce(decode_all(self.chunks))
+        """Returns by metric the signature of its scores, and by file the hash of its code."""
         return {name: (metric.signature, hash_sources(list_code(metric))) for name, metric in self.metrics.items()}
 
     def score(self, parts: Iterable[Part]) -> Iterator[Encoded]:

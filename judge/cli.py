@@ -249,6 +249,11 @@ def read_config(path: Path) -> Any:
             raise SettingError("settings must be NAME: VALUE")
         if "network" in content:
             refuse_network_in_file()
+        for flag in METRIC_FLAGS:
+            named = content.get(flag) or ()
+            for name in [named] if isinstance(named, str) else named:
+                if "." in str(name):
+                    raise SettingError(f"{name} is refused: a file names only metrics of this project")
     return Yaml(path, use_commands_as_keys=False)
 
 

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations, product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,9 +35,6 @@ from meta_eval.systems import (
 from report.study import Study
 from report.tables import Row, Table, pick
 from report.wording import format_number, join_names, note_resolution
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 MEANS_CAPTION = (
     "Means over the n inputs for which every compared system has a score, with 95 % intervals over inputs. Clusters "
@@ -119,7 +116,6 @@ def compare_systems(
         ],
         signature="|".join([*own, *scored.signatures]),
         found=found,
-        draw=lambda: draw_differences(found),
     )
 
 
@@ -293,22 +289,6 @@ def tabulate(found: SystemsCompared, level: float) -> Iterator[Table]:
     yield Table("Human means from few ratings", POWERED_CAPTION, powered)
 
 
-def draw_differences(found: SystemsCompared) -> dict[str, Figure]:
-    """Plots, for each metric, the differences between the best system and each other system."""
-    from report.plots import plot_intervals
-
-    plots = {}
-    for name, ranked in found.means.items():
-        best, *others = [mean.system for mean in ranked]
-        pairs = found.pairs[name]
-        gaps: dict[str, Estimate] = {}
-        for other in others:
-            pair = pairs.get((best, other))
-            gaps[f"{best} - {other}"] = pair.difference if pair else pairs[other, best].difference.negate()
-        plots[name] = gaps, f"difference of mean {name}, best minus other, 95 %"
-    return plot_intervals(plots)
-
-
 def write_answer(found: SystemsCompared, inputs: int, level: float) -> str:
     """Says in one sentence which system is better by which metrics."""
     metrics_by_answer: dict[str, list[str]] = {}
@@ -339,12 +319,9 @@ def _answer_by_metric(ranked: Sequence[SystemMean], pairs: Pairs, level: float) 
     if untested == others:
         return f"{best} is not tested against {join_names(others)}: {why}"
     beaten = [other for other in others if against[other].p_value < level]
-    level_ones = [other for other in others if other not in (*untested, *beaten)]
-    alike = [other for other in level_ones if against[other].ties == against[other].n]
-    unsure = [other for other in level_ones if other not in alike]
+    unsure = [other for other in others if other not in (*untested, *beaten)]
     clauses = (
         (f"{best} scores higher than ", beaten, f" ({_bound_p(against, beaten, is_most=True)})"),
-        (f"{best} scores the same as ", alike, " on every input"),
         (f"the tests do not separate {best} from ", unsure, f" ({_bound_p(against, unsure, is_most=False)})"),
         ("", [mean.system for mean in ranked if not mean.n], " cannot be compared"),
         (f"{best} is not tested against ", untested, f" ({why})"),

@@ -59,9 +59,6 @@ def read_inputs(verb: str, parameter: str, takes: Sequence[str], given: Mapping[
     """
     words = given.get(FILE, ())
     named = {name: given[name] for name in takes if name in given}
-    if "systems" in takes and are_systems(words):
-        named["systems"] = list(words)
-        words = ()
     file = find_file(f"judge {verb}", words)
     if verb == "prefer" and [*named] == ["systems"]:  # beside the preferences of a file
         columns = given.get("columns") if file is not None else None
@@ -100,12 +97,6 @@ def read_inputs(verb: str, parameter: str, takes: Sequence[str], given: Mapping[
     from data.input_file import InputFile
 
     return {parameter: InputFile.of(file, columns=given.get("columns"), **list_how(given)), "columns": None}
-
-
-def are_systems(words: Sequence[str]) -> bool:
-    """Whether words are NAME=FILE, of which at least one file exists."""
-    files = [word.partition("=")[2] for word in words]
-    return all(files) and any(Path(file).exists() for file in files)
 
 
 def find_file(called: str, words: Sequence[str]) -> str | None:

@@ -23,14 +23,12 @@ from data.text_files import open_atomically
 from meta_eval.estimates import FEWEST
 from meta_eval.scored_set import ScoredSet
 from report.study import Study
-from report.tables import Table
 from report.wording import csv_field, join_names
 
 ITEM = "item"  # names a row of a sheet
 LABEL = "label"
 DESIGN = ".design.csv"  # the end of the name of a design
 DESIGN_COLUMNS = (ITEM, "id")
-CAPTION = "texts: in the file; drawn: on the sheet."
 SHEET_FIELDS = ("context", "text", "references")
 TOKEN = 8  # letters of the token of a sheet
 NAME = re.compile(rf"[0-9a-f]{{{TOKEN}}}-[0-9]+")  # of a row of a sheet
@@ -66,7 +64,6 @@ def draw_sheet(texts: ScoredSet, output: Path, *, n: int, seed: int, name: str, 
     then = f"then judge agree {name} --labels {sheet}"
     return Study(
         answer=f"fill the column label of {sheet}, keep {design.name} beside it, {then}",
-        tables=[Table("Drawn texts", CAPTION, [{"texts": len(texts), "drawn": len(ids)}])],
         notes=notes,
         signature=f"label|{texts.name}|n={len(ids)}|seed={seed}",
         files=[sheet, design],

@@ -9,23 +9,19 @@ from dataclasses import dataclass
 import numpy as np
 
 from core.errors import SettingError, check_names, setting
-from core.example import SHOWN_COLUMNS
-from data.columns import name_fields
 from data.rating_words import GivenLevels
 from judge.cautions import Differences, find_choice, note_choice
 from judge.gates import Condition, decide, find_confidence
 from judge.labelling import LabelledAspect, list_labelled
-from meta_eval.alternative_annotator import AlternativeTest, compare_with_people
+from meta_eval.design import Floats
 from meta_eval.estimates import Estimate, Estimates, estimate_mean, estimate_share
 from meta_eval.helped import help_mean
 from meta_eval.judges import (
     JudgeDifference,
-    SliceAgreement,
     compare_judges,
     estimate_agreement,
     estimate_change,
     find_constant,
-    measure_slices,
     name_difference,
 )
 from meta_eval.labels import PEOPLE, LabelAgreement, SingleAgreement, agree_on_labels, agree_with_single, assign_labels
@@ -35,18 +31,14 @@ from report.tables import Row, Table, pick
 from report.wording import format_cell, join_names
 
 ALL = "all"  # of systems
-NO_SLICE = "no text has a value"
-SLICED_FIELDS = ("system", "group", "label", "context", "prefix", "id")
-LABEL_CELLS = ("n", "accuracy", "kappa", "weighted_kappa", "harshness", "missing")
-SLICE_CELLS = ("n", "accuracy", "kappa", "p_kappa", "harshness", "p_harshness")
-AGREEMENT_SHOWN = ("judge", "n", "kappa", "weighted_kappa", "accuracy", "harshness", "with_people", "aspect")
+LABEL_CELLS = ("n", "accuracy", "kappa", "harshness", "missing")
+AGREEMENT_SHOWN = ("judge", "n", "kappa", "accuracy", "harshness", "with_people", "aspect")
 PAIRS_SHOWN = ("judge_a", "judge_b", "n", "kappa", "p_kappa", "harshness", "p_harshness", "aspect")
 CORRECTED_SHOWN = ("judge", "by_judge", "by_people", "corrected", "labels", "texts", "system", "aspect")
 AGREEMENT_CAPTION = (
     "The judge's labels against the median of people's; texts whose median lies between two labels are left out. A "
-    "score gives the nearest label. with_people: kappa, of several ordered labels the "
-    "weighted one, with single people (Davies and Fleiss), beside people among themselves. winning_rate: the share of "
-    "people that the judge is as good as (Calderon et al., 2025). Intervals: 95 %, over inputs."
+    "score gives the nearest label. kappa: of more than two labels the weighted one. with_people: kappa with single "
+    "people (Davies and Fleiss), beside people among themselves. Intervals: 95 %, over inputs."
 )
 CORRECTED_CAPTION = (
     "The mean label (of labels 0 and 1 the rate) of all texts. corrected: prediction-powered, valid for any judge if "
@@ -55,10 +47,6 @@ CORRECTED_CAPTION = (
 PAIRS_CAPTION = (
     "judge_b minus judge_a on the n texts that both labelled. p_NAME: two-sided tests by sign flips of inputs, "
     "adjusted for all pairs and statistics of an aspect. Intervals: 95 %, over inputs."
-)
-SLICES_CAPTION = (
-    "kappa: of more than two labels the weighted one. p_kappa, p_harshness: that a slice differs from all others, by "
-    "the intervals of both, times the number of tests. Intervals: 95 %, over inputs."
 )
 
 
@@ -73,12 +61,8 @@ class JudgedAspect:
     constant: tuple[float, LabelAgreement]
     # of judges with each person and of people among themselves, where several people are known
     single: Sequence[SingleAgreement]
-    # by judge, whether the judge is as good as most single people, where several are known
-    alternatives: Mapping[str, AlternativeTest]
     # of each pair of judges
     pairs: Sequence[JudgeDifference]
-    # by judge, where texts are split
-    slices: Mapping[str, Sequence[SliceAgreement]]
     # where only some texts are labelled, a row for the mean label by judge and system
     corrected: Sequence[Row]
     # by judge, how the labelled texts differ from the others: corrected means then do not hold
@@ -88,61 +72,24 @@ class JudgedAspect:
     def name(self) -> str:
         return self.labelled.aspect
 
-    @property
-    def is_weighted(self) -> bool:
-        """Whether the weighted kappa counts: there are more than two labels."""
-        return len(self.labelled.labels) > 2
-
-    def get_kappa(self, figures: LabelAgreement | SingleAgreement) -> Estimate:
-        """Returns the kappa that counts."""
-        return figures.weighted_kappa if self.is_weighted else figures.kappa
-
     def describe_enough(self) -> str:
         """Writes a clause: whether the judges agree with people as well as people agree among themselves."""
-        return describe_enough(self.single, self.agreement, self.is_weighted, self.alternatives)
+        return describe_enough(self.single, self.agreement)
 
 
-def study_judges(
-    scored: ScoredSet,
-    levels: GivenLevels,
-    *,
-    by: str | None,
-    seed: int,
-) -> list[JudgedAspect]:
-    """Measures the judges of each aspect that `list_labelled` finds; `by` is a column by whose values texts are split.
-
-    Raises errors as `list_labelled` does, and SettingError for an unknown column.
-    """
-    judged: list[JudgedAspect] = []
-    for labelled in list_labelled(scored, levels):
-        if not labelled.judged:
-            continue
-        slices = [] if by is None else list_slices(labelled.rated, by)
-        judged.append(
-            judge_aspect(
-                scored,
-                labelled,
-                slices,
-                seed,
-            )
-        )
-    return judged
+def study_judges(scored: ScoredSet, levels: GivenLevels, seed: int) -> list[JudgedAspect]:
+    """Measures the judges of each aspect that `list_labelled` finds; raises errors as it does."""
+    labelled = [aspect for aspect in list_labelled(scored, levels) if aspect.judged]
+    return [judge_aspect(scored, aspect, seed) for aspect in labelled]
 
 
-def judge_aspect(
-    scored: ScoredSet,
-    labelled: LabelledAspect,
-    slices: Sequence[str],
-    seed: int,
-) -> JudgedAspect:
-    """Measures how well the judges of one aspect agree with people; `slices` has the slice of each text."""
+def judge_aspect(scored: ScoredSet, labelled: LabelledAspect, seed: int) -> JudgedAspect:
+    """Measures how well the judges of one aspect agree with people."""
     people = labelled.consensus
     labels = labelled.labels
     layout = labelled.rated.layout
     label = find_constant(people)
     agreement: dict[str, LabelAgreement] = {}
-    alternatives: dict[str, AlternativeTest] = {}
-    of_slices: dict[str, Sequence[SliceAgreement]] = {}
     for name, judged in labelled.judged.items():
         agreement[name] = agree_on_labels(
             people,
@@ -151,21 +98,6 @@ def judge_aspect(
             layout,
             seed,
         )
-        if labelled.has_several:
-            alternatives[name] = compare_with_people(
-                labelled.people,
-                judged,
-                layout,
-                is_ordered=len(labels) > 2,
-            )
-        if slices:
-            of_slices[name] = measure_slices(
-                slices,
-                people,
-                judged,
-                labels,
-                layout,
-            )
     constant = agree_on_labels(
         people,
         np.full(len(people), label),
@@ -199,9 +131,7 @@ def judge_aspect(
         agreement=agreement,
         constant=(label, constant),
         single=single,
-        alternatives=alternatives,
         pairs=pairs,
-        slices=of_slices,
         corrected=[*correct_means(scored, labelled)] if len(labelled.rated) < len(scored) else (),
         unrepresentative=chosen,
     )
@@ -224,49 +154,26 @@ def correct_means(scored: ScoredSet, labelled: LabelledAspect) -> Iterator[Row]:
                 texts.layout,
                 is_rate=is_rate,
             )
-            judged, _ = assign_labels(scores, labelled.labels)
+            judged = assign_labels(scores, labelled.labels)
             cells = {"aspect": labelled.aspect, "judge": name, "system": system, "texts": len(texts)}
             yield {**cells, "by_judge": estimate(judged, texts.layout).only, **by_people.cells}
-
-
-def list_slices(scored: ScoredSet, by: str) -> list[str]:
-    """Lists the value of a column for each text: of the field that the column gives, or else of another column.
-
-    Raises SettingError for a column that no text has.
-    """
-    (_, name), *_ = [*name_fields((by,)).fields, (by, by)]
-    examples = scored.examples
-    is_field = name in SLICED_FIELDS
-    values = [getattr(example, name) if is_field else example.extra.get(name) for example in examples]
-    if all(value is None for value in values):
-        known = [name for name in SLICED_FIELDS if any(getattr(example, name) is not None for example in examples)]
-        extra = dict.fromkeys(name for example in examples for name in example.extra if name != "ratings")
-        columns = ", ".join([*known, *extra][:SHOWN_COLUMNS])
-        raise SettingError(f"by must be a column of the texts, but {by} is none of {columns}")
-    return [NO_SLICE if value is None else str(value) for value in values]
 
 
 # ---- tables ---------------------------------------------------------------------------------------------------------
 
 
-def tabulate_judges(judged: Sequence[JudgedAspect], by: str | None) -> list[Table]:
-    """Tabulates agreement on labels, pairs of judges, slices, and corrected means."""
+def tabulate_judges(judged: Sequence[JudgedAspect]) -> list[Table]:
+    """Tabulates agreement on labels, pairs of judges, and corrected means."""
     agreement: list[Row] = []
     pairs: list[Row] = []
-    slices: list[Row] = []
     corrected: list[Row] = []
     for aspect in judged:
         agreement += list_agreement(aspect)
         pairs += [list_pair(aspect.name, pair) for pair in aspect.pairs]
         corrected += aspect.corrected
-        for judge, parts in aspect.slices.items():
-            names = {"aspect": aspect.name, "judge": judge}
-            slices += [pick(part, SLICE_CELLS, **names, **{by or "": part.slice}) for part in parts]
-    of_slices = ("judge", by or "", "n", "kappa", "p_kappa", "harshness", "aspect")
     return [
         Table("Agreement on labels", AGREEMENT_CAPTION, agreement, AGREEMENT_SHOWN),
         Table("Judges side by side", PAIRS_CAPTION, pairs, PAIRS_SHOWN),
-        Table(f"By {by}", SLICES_CAPTION, slices, of_slices),
         Table("Mean labels by judges and by people", CORRECTED_CAPTION, corrected, CORRECTED_SHOWN),
     ]
 
@@ -277,15 +184,14 @@ def list_agreement(aspect: JudgedAspect) -> Iterator[Row]:
     for name, agreement in aspect.agreement.items():
         cells = pick(agreement, LABEL_CELLS, aspect=aspect.name, judge=name)
         if name in single:
-            cells["with_people"] = aspect.get_kappa(single[name])
-            cells["winning_rate"] = aspect.alternatives[name].winning_rate
+            cells["with_people"] = single[name].kappa
         yield cells
     label, constant = aspect.constant
     named = f"always {label:g} (a constant)"
     yield {**pick(constant, ("n", "accuracy", "missing"), aspect=aspect.name, judge=named), "kappa": 0.0}
     if PEOPLE in single:
         people = single[PEOPLE]
-        yield {"aspect": aspect.name, "judge": PEOPLE, "n": people.n, "with_people": aspect.get_kappa(people)}
+        yield {"aspect": aspect.name, "judge": PEOPLE, "n": people.n, "with_people": people.kappa}
 
 
 def list_pair(aspect: str, found: JudgeDifference) -> Row:
@@ -355,24 +261,24 @@ def describe_judges(judged: Sequence[JudgedAspect]) -> Iterator[str]:
 
 
 def describe_labels(name: str, agreement: LabelAgreement) -> str:
-    """Says whether a judge agrees with people on labels by more than chance.
+    """Says whether a judge agrees with people on labels by more than chance."""
+    if not math.isnan(agreement.only_label):
+        return f"{name} gives the label {agreement.only_label:g} to all {agreement.n} texts"
+    kappa = agreement.kappa
+    named = name_kappa(agreement.labels)
+    return f"{name} is {describe_chance(kappa, agreement.p_chance)} ({named} {format_cell(kappa)})"
 
-    For more than two ordered labels, the weighted kappa counts.
-    """
-    only = next((shares for shares in agreement.shares if shares.n_judge == agreement.n > 0), None)
-    if only is not None:
-        return f"{name} gives the label {only.label:g} to all {agreement.n} texts"
-    kappa, p_value, named = agreement.kappa, agreement.p_chance, "kappa"
-    if len(agreement.labels) > 2:
-        kappa, p_value, named = agreement.weighted_kappa, agreement.p_weighted, "weighted kappa"
-    return f"{name} is {describe_chance(kappa, p_value)} ({named} {format_cell(kappa)})"
+
+def name_kappa(labels: Floats) -> str:
+    """Names the kappa of these labels: of more than two it is weighted."""
+    return "weighted kappa" if len(labels) > 2 else "kappa"
 
 
 def answer_judges(aspect: JudgedAspect, level: float) -> str:
     """Writes the answer for an aspect: how well judges agree with people, the main difference, whether it is enough."""
-    kappas = {name: aspect.get_kappa(agreement) for name, agreement in aspect.agreement.items()}
+    kappas = {name: agreement.kappa for name, agreement in aspect.agreement.items()}
     best, *others = sorted(kappas, key=lambda name: -np.nan_to_num(kappas[name].value, nan=-math.inf))
-    named = "weighted kappa" if aspect.is_weighted else "kappa"
+    named = name_kappa(aspect.labelled.labels)
     clauses = [f"{aspect.name}: the {named} of {best} with people is {format_cell(kappas[best])}"]
     if math.isnan(kappas[best].low):
         clauses.append("without an interval its agreement may be chance")

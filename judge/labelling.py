@@ -66,7 +66,7 @@ def list_labelled(scored: ScoredSet, levels: GivenLevels) -> Iterator[LabelledAs
         judged: dict[str, Floats] = {}
         for name, scores in values.items():
             if _are_on_scale(scores[~np.isnan(scores)], labels):
-                judged[name], _ = assign_labels(scores, labels)
+                judged[name] = assign_labels(scores, labels)
         yield LabelledAspect(
             aspect,
             rated,

@@ -10,7 +10,7 @@ from typing import Any
 
 from core.errors import SettingError, suggest_similar
 from judge.options import Named, flag
-from judge.registry import find_config, list_configs, short_name
+from judge.registry import find_config, list_configs
 
 METRICS = (
     flag("metric", Named, "a metric; --metric.SETTING VALUE sets it, and --metric NAME --help lists its settings"),
@@ -22,11 +22,11 @@ JUDGE = (flag("judge", Named, "a judge that compares pairs, in both orders: llm_
 def split_name(word: str) -> tuple[str, str]:
     """Splits a word into what a metric is called and its name: `b2=bleu` is bleu, called b2.
 
-    >>> split_name("b2=bleu"), split_name("mine/ours.yaml")
-    (('b2', 'bleu'), ('ours', 'mine/ours.yaml'))
+    >>> split_name("b2=bleu"), split_name("my_module.count")
+    (('b2', 'bleu'), ('count', 'my_module.count'))
     """
     called, is_pair, name = word.partition("=")
-    return (called, name) if is_pair else (short_name(word), word)
+    return (called, name) if is_pair else (word.rpartition(".")[2], word)
 
 
 def add_inner(named: Mapping[str, Any], inner: Mapping[str, Any], flag: str) -> dict[str, Any]:

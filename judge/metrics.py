@@ -8,23 +8,21 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from pkgutil import resolve_name
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias
 
 from core.errors import MissingModelError, SettingError, printable
 from core.extras import suggest_extra
 from core.hosts import set_network
 from core.objects import find_object
-from core.scores import Field, Metric, NamedByModel, name_models, required_fields
+from core.scores import Field, Metric, required_fields
 from judge.function_metric import FunctionMetric, MetricFunction
 from judge.registry import (
     REQUIRED,
     build,
     complete,
     find_config,
-    is_file_name,
     named_settings,
     read_config,
-    short_name,
 )
 
 MODELS = ("model", "language_model", "encoder", "amateur", "expert")  # settings that name one, or several
@@ -73,14 +71,17 @@ def plan_metric(
     stages: Path | None = None,
     place: str = "",
 ) -> Planned:
-    """Plans a metric, given by name or YAML file, with these settings; a metric object is returned unchanged.
+    """Plans a metric, given by name, with these settings; a metric object is returned unchanged.
 
     Messages put `place` in front of its settings (`MetricPlan.place`). The metric may keep replies and references in
     `stages`. Raises errors as `load_metric` does, but loads no model.
     """
     given = dict(settings or {})
-    if isinstance(metric, str) and "." in metric and not is_file_name(metric):
-        return plan_own(metric, given, place=place, network=network)
+    if isinstance(metric, str) and "." in metric:
+        metric = find_own(metric)
+    if isinstance(metric, type) and hasattr(metric, "requires"):
+        name = f"{metric.__module__}.{metric.__qualname__}"
+        return MetricPlan(metric.__name__, complete(name, {"_target_": name}, given, place), place, network)
     if isinstance(metric, str):
         config = read_config(find_config(metric), None if stages is None else str(stages))
         set_network(network)
@@ -89,28 +90,21 @@ def plan_metric(
         check_models(completed, place)
         return MetricPlan(metric, completed, place, network)
     if inspect.isroutine(metric):
-        return FunctionMetric(metric, given)
+        metric = FunctionMetric(metric)
     if isinstance(metric, type) or not isinstance(metric, Metric | MetricPlan):
         raise SettingError(f"a metric is a name, a metric or a function, but got {printable(repr(metric))}")
     if given:
-        raise SettingError(f"a metric that was built takes no settings, but got {', '.join(given)}")
+        raise SettingError(f"functions and built metrics take no settings, but got {', '.join(given)}")
     return metric
 
 
-def plan_own(name: str, settings: Mapping[str, Any], *, place: str, network: bool) -> Planned:
-    """Plans the function or the class of metrics that `MODULE.NAME` names. Raises SettingError."""
+def find_own(name: str) -> Any:
+    """Finds the function or the class of metrics that `MODULE.NAME` names. Raises SettingError."""
     try:
-        found = resolve_name(name)
+        return resolve_name(name)
     except (ImportError, AttributeError, ValueError) as error:
-        rule = "must be a metric, a .yaml file, or MODULE.FUNCTION on Python's path (PYTHONPATH)"
+        rule = "must be a metric, or MODULE.FUNCTION on Python's path (PYTHONPATH)"
         raise SettingError(f"{printable(name)} {rule}: {error}") from error
-    if isinstance(found, type) and hasattr(found, "requires"):
-        return MetricPlan(short_name(name), complete(name, {"_target_": name}, settings, place), place, network)
-    if not inspect.isroutine(found):
-        raise SettingError(
-            f"{printable(name)} must be a function or a class of metrics, but is {printable(repr(found))}"
-        )
-    return FunctionMetric(cast(MetricFunction, found), settings)
 
 
 def check_models(config: Mapping[str, Any], place: str = "") -> None:
@@ -142,10 +136,9 @@ def check_models(config: Mapping[str, Any], place: str = "") -> None:
 def load_metric(metric: AnyMetric, *, network: bool = False, **settings: Any) -> Metric:
     """Loads a metric by name with these settings; other settings come from `configs/metric/NAME.yaml`.
 
-    `metric` may also be a YAML file of the same form, a function `f(examples, **settings)` that returns a score per
-    example or `MODULE.FUNCTION`, or a metric, which is returned unchanged. Other machines, the model hub too, are asked
-    only with `network`. A mapping changes some settings of an inner object. A value that refers to a run
-    (`${stages_dir}`) is None here.
+    `metric` may also be a function `f(examples)` that returns a score per example, `MODULE.FUNCTION`, or a metric,
+    which is returned unchanged. Other machines, the model hub too, are asked only with `network`. A mapping changes
+    some settings of an inner object. A value that refers to a run (`${stages_dir}`) is None here.
 
     Raises SettingError for an unknown metric, for an unknown or missing setting and for a wrong value;
     MissingModelError for a model that does not exist here.
@@ -183,32 +176,17 @@ def plan_metrics(
     found: dict[str, Planned] = {}
     for name, each in several.items() if isinstance(several, Mapping) else ((None, each) for each in several):
         planned = plan_metric(each, given, **how)
-        called = call_judge(name or name_metric(each, planned), planned)
+        called = name or name_metric(each, planned)
         if called in found:
             raise SettingError(f"each metric needs a name of its own, but two are called {called}")
         found[called] = planned
     return found
 
 
-JUDGE = "llm_judge"  # the metric that asks a chat model
-
-
 def name_metric(given: AnyMetric, planned: Planned) -> str:
     """Finds a name for a metric that was given without a name."""
     if isinstance(given, str):
-        return short_name(given)
+        return given.rpartition(".")[2]
     if isinstance(planned, MetricPlan):
         return planned.name
     return getattr(given, "__name__", planned.signature.partition("|")[0])
-
-
-def call_judge(name: str, planned: Planned) -> str:
-    """Names a metric in tables. A judge that the user did not name is called by the name of its model, or "panel"."""
-    if name != JUDGE:
-        return name
-    if isinstance(planned, NamedByModel):
-        return planned.called
-    if not isinstance(planned, MetricPlan) or planned.name != JUDGE:
-        return name
-    model = planned.config["model"]
-    return name_models([model] if isinstance(model, str) else model)

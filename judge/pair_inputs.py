@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,24 +11,19 @@ import numpy as np
 
 from core.errors import InputError, SettingError, fault, format_value, read_all
 from data.cells import list_items
-from data.columns import find_column, find_rater, names_rater
-from data.input_file import FileLike, InputFile, read_objects
-from data.label_columns import find_key
-from data.numeric import is_missing, name_of
-from data.preferences import check_preferences, has_outputs, holds_pairs, names_pair, read_preferences
+from data.input_file import FileLike, InputFile
+from data.preferences import has_outputs, holds_pairs, read_preferences
 from data.scored import place_outputs
 from judge.inputs import Columns, Frame, GivenScores, Source, open_rows, read
-from judge.people import describe_matches, refuse_all, show_names
+from judge.people import describe_matches, show_names
 from meta_eval.design import Floats
 from meta_eval.preferences import JUDGE, Preferences
 from meta_eval.scored_set import ScoredSet
-from report.wording import join_names
 
 GIVEN = Path("preferences")  # names rows in memory in messages
 LABELS = Path("human_labels")  # likewise
 Pairs: TypeAlias = Path | str | InputFile | Iterable[Mapping[str, Any]] | Frame | Preferences
 NO_OUTPUTS = "pass them as outputs"
-WINNER = "winner"
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,64 +108,14 @@ def _open_pairs(source: Any, called: Path, columns: Columns | None = None) -> In
 # ---- labels of people on judged pairs -------------------------------------------------------------------------------
 
 
-def read_pair_labels(source: Any, judged: Preferences) -> Preferences:
-    """Reads people's preferences for some judged pairs from a file, rows or a DataFrame.
+def read_pair_labels(source: Any) -> Preferences:
+    """Reads people's preferences for some judged pairs from a file, rows or a DataFrame, whose rows name both systems.
 
-    Rows may name both systems, as the rows of verdicts do. Rows without systems have the id of a judged pair, or of an
-    input with one pair, and one column with the winner: a system, or a, b or tie with the sides of the verdict. Raises
-    InputError for faults of the file, SettingError if it is unclear which column has the winner.
+    Raises InputError for faults of the file.
     """
     if isinstance(source, Preferences):
         return source
-    file = _open_pairs(source, LABELS)
-    faults: list[str] = []
-    rows = [] if file.tool_file is not None else [*read_objects(file, faults)]
-    if faults or not rows or names_pair(rows[0][1]):
-        return read_preferences(file)  # which names the faults
-    header = [*dict.fromkeys(name for _, row in rows for name in row)]
-    key = find_key(header) or find_column(header, "group")
-    if key is None:
-        rule = "labels need the systems (system_a, system_b), or a column with the ids of the judged pairs, such as id"
-        raise InputError([fault(file.path, 0, f"{rule}, found {', '.join(header)}")])
-    others = [name for name in header if name != key and not names_rater(name)]
-    winner = find_column(others, WINNER) or (others[0] if len(others) == 1 else None)
-    if winner is None:
-        raise SettingError(
-            f"the labels in {file.path.name} need one column {WINNER}, found {join_names(others) or 'none'}"
-        )
-    rater = find_rater(header)
-    places = _place_pairs(judged)
-    completed: list[tuple[int, dict[str, Any]]] = []
-    lost: list[str] = []
-    for line, row in rows:
-        name = str(name_of(row.get(key)))
-        i = places.get(name)
-        if i is None:
-            lost.append(name)
-            continue
-        label = row.get(winner)
-        labelled = {
-            "group": judged.inputs[i],
-            "system_a": judged.systems_a[i],
-            "system_b": judged.systems_b[i],
-            "rater": (row.get(rater) if rater else None) or None,
-            WINNER: None if is_missing(label) else label,
-        }
-        completed.append((line, labelled))
-    if not completed:
-        raise refuse_all("have ids", file.path.name, lost, judged.name, [*places])
-    labels = check_preferences(file.path, completed, [])
-    note = f"{file.path.name}: labels without a verdict: {show_names(lost)}"
-    return replace(labels, notes=(*labels.notes, note)) if lost else labels
-
-
-def _place_pairs(judged: Preferences) -> dict[str, int]:
-    """The judged pairs by their ids; where they have none, or ids are shared, by inputs with one pair."""
-    counts = Counter(judged.inputs)
-    ids = {name: i for i, name in enumerate(judged.ids)}
-    if len(ids) == len(judged):
-        return ids
-    return {name: i for i, name in enumerate(judged.inputs) if counts[name] == 1}
+    return read_preferences(_open_pairs(source, LABELS))
 
 
 def join_pair_labels(given: Preferences, labels: Preferences) -> Preferences:
@@ -182,25 +126,9 @@ def join_pair_labels(given: Preferences, labels: Preferences) -> Preferences:
     """
     given = given.by_majority()
     labels = labels.by_majority()
-    pairs = list(
-        zip(
-            labels.inputs,
-            labels.systems_a,
-            labels.systems_b,
-            strict=True,
-        )
-    )
-    places = {
-        key: i
-        for i, key in enumerate(
-            zip(
-                given.inputs,
-                given.systems_a,
-                given.systems_b,
-                strict=True,
-            )
-        )
-    }
+    pairs = [*zip(labels.inputs, labels.systems_a, labels.systems_b, strict=True)]
+    judged = zip(given.inputs, given.systems_a, given.systems_b, strict=True)
+    places = {pair: i for i, pair in enumerate(judged)}
     outcomes: Floats = np.full(len(given), np.nan)
     lost: list[str] = []
     for (name, a, b), outcome in zip(pairs, labels.outcomes, strict=True):

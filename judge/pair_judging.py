@@ -14,7 +14,7 @@ from core.stages import Stages
 from judge.metrics import MetricPlan, load_planned, plan_metric
 from judge.pair_inputs import NO_OUTPUTS, PairInputs, join_pair_labels, read_pair_labels
 from meta_eval.design import Floats
-from meta_eval.preferences import PANEL, Preferences, Verdicts, list_pairs, settle_orders
+from meta_eval.preferences import Preferences, Verdicts, list_pairs
 from meta_eval.scored_set import ScoredSet
 from report.asked import Line, list_asked_pairs
 
@@ -48,8 +48,8 @@ class JudgedPairs:
 
     @property
     def single_judges(self) -> list[Floats]:
-        """The outcomes of single judges, without those of a panel."""
-        return [outcomes for name, outcomes in self.judges.items() if name != PANEL]
+        """The outcomes of single judges."""
+        return [*self.judges.values()]
 
     def list_asked(self, texts: ScoredSet) -> list[Line]:
         """Lists what the judge was asked about each pair, and what it answered, beside what people say."""
@@ -81,8 +81,7 @@ def judge_pairs(read: PairInputs, texts: ScoredSet, planned: Any, human_labels: 
     """
     judge: Any = load_planned(planned) if isinstance(planned, MetricPlan) else planned
     given = read.given
-    listed = list_pairs(texts) if given is None else given
-    labels = None if human_labels is None else read_pair_labels(human_labels, listed)
+    labels = None if human_labels is None else read_pair_labels(human_labels)
     if not read.has_outputs and (given is None or judge is not None):
         raise SettingError(f"a judge needs the texts of the systems: {NO_OUTPUTS}")
     if judge is not None and not callable(getattr(judge, "compare", None)):
@@ -90,14 +89,14 @@ def judge_pairs(read: PairInputs, texts: ScoredSet, planned: Any, human_labels: 
     if given is None and judge is None:
         raise SettingError("source must be preferences, or outputs with a judge, found neither")
     if given is not None and labels is not None:
-        given = listed = join_pair_labels(given, labels)
-    pairs = listed.by_majority()
+        given = join_pair_labels(given, labels)
+    pairs = (list_pairs(texts) if given is None else given).by_majority()
     if not len(pairs):
         rule = "two systems must have outputs for one input, but no input has two"
         raise InputError([fault(texts.name, 0, rule)])
     verdicts = None if judge is None else ask_judge(judge, pairs, texts, read.places)
-    asked = verdicts.by_judge if verdicts else {}
-    judges = {**{name: settle_orders(first) for name, first in asked.items()}, **pairs.judges}
+    asked = {verdicts.name: verdicts.outcomes} if verdicts else {}
+    judges = {**asked, **pairs.judges}
     if given is None and verdicts is not None:
         pairs = replace(pairs, name=verdicts.signature, outcomes=verdicts.outcomes)
         pairs = pairs if labels is None else join_pair_labels(pairs, labels)
@@ -124,19 +123,14 @@ def ask_judge(
     texts = [[outputs.examples[places[output]] for output in outputs_of_pairs[row]] for row in rows]
     verdicts = judge.compare([(first, second) for first, second in texts])
 
-    def spread(first: Floats) -> Floats:
-        """Spreads verdicts on the asked pairs over all pairs; NaN for a pair that was not asked."""
-        whole = np.full((len(asked), 2), np.nan)
-        whole[rows] = first
-        return whole
-
+    first = np.full((len(asked), 2), np.nan)
+    first[rows] = verdicts.first
     reasons: list[str | None] = ["an output is missing"] * len(asked)
     for row, reason in zip(rows, verdicts.reasons, strict=True):
         reasons[row] = reason
     return replace(
         verdicts,
-        first=spread(verdicts.first),
+        first=first,
         reasons=reasons,
-        panel={name: spread(first) for name, first in verdicts.panel.items()},
         answers=tuple(replace(answer, pair=rows[answer.pair]) for answer in verdicts.answers),
     )

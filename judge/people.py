@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias, TypeVar
 
 import numpy as np
 
 from core.errors import InputError, SettingError, fault, format_value, printable
+from core.example import Example
 from core.scores import Scores
 from data.columns import NAMES, fold_name
 from data.files import rate
@@ -154,41 +155,34 @@ def _find_outputs(verdicts: ScoredSet, given: GivenLabels) -> list[list[int]]:
     if not (ids or groups):
         path, _ = verdicts.locate(0)
         raise InputError([fault(path, 0, "verdicts need a column with ids, such as id, by which labels are joined")])
-    name = given.labelled.name
     labels = given.labelled.examples
-    by_id = [ids.get(label.id, []) for label in labels]
-    by_input = [groups.get(label.group or label.id, []) for label in labels]
-    found, of_inputs = sum(map(bool, by_id)), sum(map(bool, by_input))
-    if not (found or of_inputs):
+    ways = [
+        [ids.get(label.id, []) for label in labels],
+        [_find_answers(verdicts, groups, label) for label in labels],
+    ]
+    are_of_inputs = fold_name(given.key or "") in INPUT_KEYS
+    found = max(ways[:: -1 if are_of_inputs else 1], key=lambda outputs: sum(map(bool, outputs)))
+    if not any(found):
+        named = [label.id for label in labels]
         raise refuse_all(
-            "have ids",
-            name,
-            [label.id for label in labels],
+            "have ids, and systems,",
+            given.labelled.name,
+            named,
             verdicts.name,
             [*(ids or groups)],
         )
-    if of_inputs < found or (of_inputs == found and fold_name(given.key or "") not in INPUT_KEYS):
-        return by_id
-    systems = [example.system for example in verdicts.examples]
-    labelled = dict.fromkeys(label.system for label in labels if label.system)
-    if labelled and not labelled.keys() & {*systems}:
-        judged = dict.fromkeys(filter(None, systems))
-        raise refuse_all(
-            "name systems",
-            name,
-            [*labelled],
-            verdicts.name,
-            [*judged],
-        )
-    outputs: list[list[int]] = []
-    for label, places in zip(labels, by_input, strict=True):
-        own = [i for i in places if label.system in (None, systems[i])]
-        count = len({systems[i] for i in own})
+    for label, places in zip(labels, found, strict=True):
+        count = len({verdicts.examples[i].system for i in places})
         if count > 1:
             rule = f"{format_value(label.group or label.id)} has outputs of {count} systems"
-            raise InputError([fault(name, 0, f"{rule}: labels need a column system")])
-        outputs.append(own)
-    return outputs
+            raise InputError([fault(given.labelled.name, 0, f"{rule}: labels need a column system")])
+    return found
+
+
+def _find_answers(verdicts: ScoredSet, groups: Mapping[str, Sequence[int]], label: Example) -> list[int]:
+    """The outputs for the input of a label, of its system if it names one."""
+    places = groups.get(label.group or label.id, [])
+    return [i for i in places if label.system in (None, verdicts.examples[i].system)]
 
 
 def refuse_all(

@@ -94,7 +94,7 @@ def plan_inputs(
     of_metrics: list[Row] = []
     for difference, people in product(differences, raters):
         alone = (correlation, correlation - difference)
-        both = [correlation_with_raters(r, 1, people, between_raters) for r in alone]
+        both = [correlation_with_raters(r, people, between_raters) for r in alone]
         impossible = [r for r, of_mean in zip(alone, both, strict=True) if abs(of_mean) > 1]
         if impossible:
             condition = f" if raters correlate {between_raters:g}" if abs(impossible[0]) <= 1 else ""

@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -25,7 +23,6 @@ from meta_eval.preferences import (
     PreferenceAgreement,
     Preferences,
     Verdicts,
-    agree_among,
     agree_on_preferences,
     exchanges_sides,
     find_longer,
@@ -43,10 +40,6 @@ from report.study import Study
 from report.tables import Row, Table, pick
 from report.wording import MOST_NAMED, format_cell, format_number, join_names, note_resolution
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-ALL = "all"
 TIE = 0.5  # the outcome of a tie
 WINNER = "winner"  # names the preferences themselves
 SYSTEMS_CAPTION = (
@@ -57,7 +50,6 @@ PAIRS_CAPTION = (
     "judgements of this pair. p_value: two-sided, by flips of inputs, adjusted for all pairs (score test of equal "
     "strengths, step-down of the largest statistic)."
 )
-AMONG_CAPTION = "Of win, tie and loss. Intervals are over inputs."
 AGREEMENT_CAPTION = (
     "Equal scores are a tie, which is an outcome; untied counts it half, and .5 is chance. Intervals are over inputs."
 )
@@ -84,7 +76,7 @@ PAIR_SHOWN = ("system_a", "system_b", "better", "p_value", "difference", "win_ra
 AGREEMENT_CELLS = ("n", "accuracy", "kappa", "untied", "missing")
 FAVOUR_CELLS = ("effect", "by_judge", "by_people", "n")
 CORRECTED_SHOWN = ("judge", "system", "by_judge", "by_people", "corrected", "labels")
-LENGTH_CELLS = ("win_rate", "controlled", "change", "strength", "n")
+LENGTH_CELLS = ("win_rate", "controlled", "n")
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,27 +84,20 @@ class PreferenceFigures:
     """The estimates of a study of preferences."""
 
     ranking: PreferenceRanking
-    # how many people, or judges, there are where they are several, and Krippendorff's alpha among them
-    among: Mapping[str, tuple[int, Estimate]]
     # of the judges and metrics with each person, and of people among themselves, where several are named
     single: Sequence[SingleAgreement]
     # by judge or metric, how much more often than people it prefers the longer text; empty if lengths are not known
     favours: Mapping[str, Favour]
-    # by judge or metric, and by its pair of systems, or by `ALL` twice
-    agreement: Mapping[tuple[str, str, str], PreferenceAgreement]
+    # by judge or metric
+    agreement: Mapping[str, PreferenceAgreement]
     # by judge that was asked, the share of wins of the output shown first, minus 1/2; of a panel it comes first
     position: Mapping[str, Estimate]
     # by judge or metric, a row for each system, the best first: its win rate by the judge, by people and corrected
     corrected: Mapping[str, Sequence[Row]]
     # by judge or metric, how labelled pairs differ from the others: corrected win rates then do not hold
     unrepresentative: Differences
-    # by judge, or `WINNER`, the systems at equal lengths, the strongest first
+    # by judge, or `WINNER`, the systems at equal lengths, the best first
     by_length: Mapping[str, Mapping[str, Controlled]]
-
-    @property
-    def whole(self) -> dict[str, PreferenceAgreement]:
-        """The agreement of each judge and metric on all pairs of systems."""
-        return {name: agreement for (name, a, _), agreement in self.agreement.items() if a == ALL}
 
 
 def study_preferences(judged: JudgedPairs, texts: ScoredSet, *, seed: int, level: float) -> Study:
@@ -125,10 +110,9 @@ def study_preferences(judged: JudgedPairs, texts: ScoredSet, *, seed: int, level
     lengths = find_lengths(judged, texts)
     found = PreferenceFigures(
         ranking=rank_by_preferences(ranked, seed, level),
-        among=measure_among(judged, people),
         single=list_single(people, rivals, pairs) if len(people) > 1 else [],
         favours={} if lengths is None else find_favours(pairs, rivals, lengths),
-        agreement=measure_agreement(pairs, rivals, seed),
+        agreement={name: agree_on_preferences(pairs, verdicts, seed) for name, verdicts in rivals.items()},
         position={name: position_effect(first, pairs.inputs) for name, first in asked.items()},
         corrected={name: correct_rates(pairs, verdicts) for name, verdicts in rivals.items()},
         unrepresentative=find_choice(pairs.outcomes, rivals, name_pairs(pairs), pairs.layout),
@@ -139,15 +123,14 @@ def study_preferences(judged: JudgedPairs, texts: ScoredSet, *, seed: int, level
         tables=[*tabulate(found, judged, level)],
         notes=[
             *describe_winners(ranked, is_named=bool(rivals or len(people) > 1)),
-            *note_figures(found),
+            *note_position(found.position),
             *note_one_answer(pairs, asked),
-            *(describe_judges(found.whole) if found.single else []),
+            *(describe_judges(found.agreement) if found.single else []),
             *note_choice(found.unrepresentative, "pairs"),
             *ranked.notes,
             *note_resolution(ranked.layout.input_count, level),
         ],
         found=found,
-        draw=lambda: draw_strengths(found.ranking),
     )
 
 
@@ -179,17 +162,6 @@ def refuse_silence(judged: JudgedPairs, rivals: Mapping[str, Floats], texts: str
     raise InputError([fault(judged.pairs.name, 0, why)])
 
 
-def measure_among(judged: JudgedPairs, people: Floats) -> dict[str, tuple[int, Estimate]]:
-    """Measures how far people agree among themselves, and judges; a group with a single member is left out."""
-    single = judged.single_judges
-    groups = {"people": (len(judged.ranked.named_raters), [*people]), "judges": (len(single), single)}
-    return {
-        who: (number, agree_among(np.stack(outcomes), judged.pairs.layout))
-        for who, (number, outcomes) in groups.items()
-        if len(outcomes) > 1
-    }
-
-
 def list_single(people: Floats, rivals: Mapping[str, Floats], pairs: Preferences) -> list[SingleAgreement]:
     """Lists the agreement with each of several people, whose outcomes have the shape (people, n).
 
@@ -203,21 +175,6 @@ def list_single(people: Floats, rivals: Mapping[str, Floats], pairs: Preferences
     single = agree_with_single(columns[len(rivals) :], by_name, OUTCOMES, layout, is_ordered=False)
     orders = len(layout.inputs) // len(pairs)
     return [replace(agreement, n=agreement.n // orders) for agreement in single]
-
-
-def measure_agreement(
-    pairs: Preferences, rivals: Mapping[str, Floats], seed: int
-) -> dict[tuple[str, str, str], PreferenceAgreement]:
-    """Measures how well each judge and metric agrees with people: on all pairs, then on each of several of systems."""
-    parts = {pair: ~np.isnan(pairs.between(*pair)) for pair in combinations(pairs.systems, 2)}
-    parts = {pair: kept for pair, kept in parts.items() if kept.any()}
-    whole = {(ALL, ALL): np.ones(len(pairs), dtype=np.bool_)}
-    parts = whole | parts if len(parts) > 1 else whole
-    return {
-        (name, *pair): agree_on_preferences(pairs.take(kept), outcomes[kept], seed)
-        for name, outcomes in rivals.items()
-        for pair, kept in parts.items()
-    }
 
 
 def find_lengths(judged: JudgedPairs, texts: ScoredSet) -> Floats | None:
@@ -271,8 +228,13 @@ def control_lengths(
     by_length: dict[str, dict[str, Controlled]] = {}
     for name, outcomes in sources.items():
         controlled = control_length(replace(pairs, outcomes=outcomes), lengths)
-        by_length[name] = dict(sorted(controlled.items(), key=lambda each: _place_best(each[1].strength)))
+        by_length[name] = dict(sorted(controlled.items(), key=lambda each: _place_controlled(each[1])))
     return by_length
+
+
+def _place_controlled(found: Controlled) -> tuple[float, float]:
+    """A key that sorts the best at equal lengths first; systems without such a rate follow by their win rate."""
+    return _place_best(found.controlled), _place_best(found.win_rate)
 
 
 def _place_best(estimate: Estimate) -> float:
@@ -284,7 +246,7 @@ def _place_best(estimate: Estimate) -> float:
 
 
 def tabulate(found: PreferenceFigures, judged: JudgedPairs, level: float) -> Iterator[Table]:
-    """Yields tables of systems, pairs, raters, agreement of metrics, corrections and the judge."""
+    """Yields tables of systems, pairs, agreement with people, corrections and the judge."""
     systems = [pick(system, SYSTEM_CELLS) for system in found.ranking.systems]
     yield Table("Systems by preferences", SYSTEMS_CAPTION, systems)
     pairs = [
@@ -292,12 +254,7 @@ def tabulate(found: PreferenceFigures, judged: JudgedPairs, level: float) -> Ite
         for pair in found.ranking.pairs
     ]
     yield Table("Pairs of systems by preferences", PAIRS_CAPTION, pairs, PAIR_SHOWN)
-    among = [{"who": who, "raters": number, "alpha": alpha} for who, (number, alpha) in found.among.items()]
-    yield Table("Agreement among raters", AMONG_CAPTION, among)
-    agreement = [
-        pick(agreement, AGREEMENT_CELLS, metric=name, system_a=a, system_b=b)
-        for (name, a, b), agreement in found.agreement.items()
-    ]
+    agreement = [pick(agreement, AGREEMENT_CELLS, metric=name) for name, agreement in found.agreement.items()]
     yield Table("Agreement with preferences", AGREEMENT_CAPTION, agreement)
     yield single_table(({}, agreement) for agreement in found.single)
     favours = [pick(favour, FAVOUR_CELLS, judge=name) for name, favour in found.favours.items()]
@@ -330,14 +287,6 @@ def count_answers(found: PreferenceFigures, verdicts: Verdicts | None) -> Iterat
         }
 
 
-def draw_strengths(ranking: PreferenceRanking) -> dict[str, Figure]:
-    """Plots the strength of each system."""
-    from report.plots import plot_intervals
-
-    strengths = {system.system: system.strength for system in ranking.systems}
-    return plot_intervals({"strengths": (strengths, "strength of Bradley and Terry (log odds), 95 %")})
-
-
 # ---- sentences ------------------------------------------------------------------------------------------------------
 
 
@@ -353,22 +302,12 @@ def describe_winners(given: Preferences, *, is_named: bool) -> Iterator[str]:
         yield f"the winners in {given.name} are verdicts of a model{named}"
 
 
-def note_figures(found: PreferenceFigures) -> Iterator[str]:
-    """Notes a judge that prefers a place, the judge that lacks most verdicts, and those that favour a length."""
-    for position in [*found.position.values()][:1]:
+def note_position(found: Mapping[str, Estimate]) -> Iterator[str]:
+    """Notes if the judge, or the panel of its judges, prefers a place."""
+    for position in [*found.values()][:1]:
         if position.low > 0 or position.high < 0:
             place = "first" if position.value > 0 else "second"
             yield f"the judge prefers the output that it reads {place}: see the effect of position"
-    whole = found.whole
-    most = max(whole, key=lambda name: whole[name].missing, default="")
-    if most and whole[most].missing:
-        judged = whole[most].n
-        pairs = judged + whole[most].missing
-        yield f"{most} judges only {judged} of {pairs} pairs: the others lack an output with a score, or a verdict"
-    for name, favour in found.favours.items():
-        if favour.effect.low > 0 or favour.effect.high < 0:
-            than = "more" if favour.effect.value > 0 else "less"
-            yield f"{name} prefers the longer text {than} often than people do: effect {format_cell(favour.effect)}"
 
 
 def note_one_answer(pairs: Preferences, asked: Mapping[str, Floats]) -> Iterator[str]:
@@ -386,11 +325,11 @@ def note_one_answer(pairs: Preferences, asked: Mapping[str, Floats]) -> Iterator
 def write_answer(found: PreferenceFigures, level: float) -> str:
     """Says who wins, and whether each judge is better than chance and good enough."""
     answer = [describe_ranking(found.ranking, level)]
-    if found.whole and found.single:
-        answer.append(describe_enough(found.single, found.whole))
-    elif found.whole:
+    if found.agreement and found.single:
+        answer.append(describe_enough(found.single, found.agreement))
+    elif found.agreement:
         unknown = "whether that is enough is unknown: no pair has judgements of two people"
-        answer += [*describe_judges(found.whole), unknown]
+        answer += [*describe_judges(found.agreement), unknown]
     return "; ".join(answer)
 
 
@@ -428,10 +367,10 @@ def name_better(pair: PreferredPair, level: float) -> str:
     return pair.system_a if pair.difference.value > 0 else pair.system_b
 
 
-def describe_judges(whole: Mapping[str, PreferenceAgreement]) -> list[str]:
+def describe_judges(found: Mapping[str, PreferenceAgreement]) -> list[str]:
     """Says in sentences whether judges and metrics agree with people by more than chance."""
     judges_by_verdict: dict[str, list[str]] = {}
-    for name, agreement in whole.items():
+    for name, agreement in found.items():
         verdict = describe_chance(agreement.kappa, agreement.p_chance)
         shown = f"kappa {format_cell(agreement.kappa)}"
         if math.isnan(agreement.kappa.low):

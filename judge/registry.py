@@ -9,20 +9,11 @@ import inspect
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 from core.configs import CONFIGS
-from core.errors import (
-    InputError,
-    SettingError,
-    blame_file,
-    check_names,
-    fault,
-    printable,
-    suggest_similar,
-)
+from core.errors import SettingError, check_names, printable, suggest_similar
 from core.objects import find_object
 
 REQUIRED = "???"  # the value of a setting that has no default
@@ -35,26 +26,8 @@ def list_configs(group: str) -> dict[str, Path]:
     return {file.stem: file for file in sorted((CONFIGS / group).glob("*.yaml"))}
 
 
-def is_file_name(name: str) -> bool:
-    """Whether a metric is named by a YAML file."""
-    return name.endswith((".yaml", ".yml"))
-
-
-def short_name(name: str) -> str:
-    """Returns what the scores of a metric are called: its name without folder and ending, or without module.
-
-    >>> short_name("bleu"), short_name("mine/ours.yaml"), short_name("my_module.count")
-    ('bleu', 'ours', 'count')
-    """
-    return Path(name).stem if is_file_name(name) else name.rpartition(".")[2]
-
-
 def find_config(name: str) -> Path:
-    """Finds the YAML file of a metric. Raises SettingError for an unknown name, InputError for a missing file."""
-    if is_file_name(name):
-        if not Path(name).is_file():
-            raise InputError([fault(name, 0, "no such file")])
-        return Path(name)
+    """Finds the YAML file of a metric. Raises SettingError for an unknown name."""
     return find_named("metric", name, list_configs("metric"))
 
 
@@ -73,36 +46,19 @@ def find_named(kind: str, name: str, files: Mapping[str, Path]) -> Path:
 
 
 def read_config(path: Path, of_run: Any = None) -> dict[str, Any]:
-    """Reads the plain values of a file, in which `of_run` stands for values of a run (`${stages_dir}`).
-
-    Raises InputError for a file that names no object, or one that no file of `configs/` names.
-    """
+    """Reads the plain values of a file of `configs/`; `of_run` stands for values of a run (`${stages_dir}`)."""
     import yaml  # help does without
 
-    with blame_file(path):
-        config = yaml.safe_load(path.read_text(encoding="utf-8"))
-        if not isinstance(config, dict) or not isinstance(config.get("_target_"), str):
-            raise SettingError(f"a {path.parent.name} needs _target_: MODULE.CLASS and its settings")
-        return fill(config, of_run)
+    return fill(yaml.safe_load(path.read_text(encoding="utf-8")), of_run)
 
 
 def fill(node: Any, of_run: Any) -> Any:
-    """Replaces values of a run in a configuration, and checks what it names. Raises SettingError."""
+    """Replaces values of a run in a configuration."""
     if isinstance(node, list):
         return [fill(value, of_run) for value in node]
     if isinstance(node, dict):
-        if "_target_" in node and node["_target_"] not in list_targets():
-            raise SettingError(f"{node['_target_']} is refused: a file names only objects of this project")
         return {key: fill(value, of_run) for key, value in node.items()}
     return of_run if isinstance(node, str) and "${" in node else node
-
-
-@cache
-def list_targets() -> frozenset[str]:
-    """Lists the objects that this project's metrics and sets name."""
-    files = [*list_configs("metric").values(), *list_configs("data").values()]
-    texts = "\n".join(file.read_text(encoding="utf-8") for file in files)
-    return frozenset(re.findall(r"_target_: *([\w.]+)", texts))
 
 
 def complete(name: str, config: Mapping[str, Any], settings: Mapping[str, Any], place: str = "") -> dict[str, Any]:

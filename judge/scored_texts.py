@@ -73,16 +73,9 @@ class ScoredTexts:
         return by_name
 
     @property
-    def single(self) -> dict[str, Floats]:
-        """The ratings of single judges, `ASPECT by JUDGE`, of aspects that are their mean."""
-        values = self.values
-        return {name: values[name] for name in values if " by " in name and name.partition(" by ")[0] in values}
-
-    @property
     def unscored(self) -> int:
-        """The number of texts without a score. Missing ratings by single judges of a panel do not count."""
-        means = [values for name, values in self.values.items() if name not in self.single]
-        return int(np.isnan(means).any(axis=0).sum())
+        """The number of texts without a score."""
+        return int(np.isnan([*self.values.values()]).any(axis=0).sum())
 
     @property
     def truncated(self) -> int:
@@ -110,14 +103,11 @@ class ScoredTexts:
         return score_records(self.examples, {name: list_rows(scores) for name, scores in self.first.items()})
 
     def present(self, name: str, said: Sequence[str] = (), written: Sequence[Path] = ()) -> Study:
-        """Makes the study of a set of this name: its scores, their distribution and how a panel's judges agree."""
+        """Makes the study of a set of this name: its scores and their distribution."""
         n = len(self)
         quantiles = [list_quantiles(aspect, values) for aspect, values in self.values.items()]
         where = ", ".join(map(str, written)) or "`found.reasons`"
-        missing = int(np.isnan([*self.single.values()]).sum())
-        ratings = n * len(self.single)
         losses = {
-            f"{missing} of {ratings} ratings of single judges are missing; a mean is over the other judges": missing,
             f"{self.unscored} of {n} examples lack a score; {where} says why": self.unscored,
             f"{self.truncated} of {n} examples lost tokens that the model could not read": self.truncated,
         }
@@ -135,7 +125,6 @@ class ScoredTexts:
                     head=FIRST,
                 ),
                 Table("Distribution", "Of the known scores of each aspect.", quantiles),
-                *tabulate_panels(self),
             ],
             notes=[*said, *collect_notes(self.scores), *filter(losses.get, losses)],
             signature=self.signature,
@@ -165,22 +154,6 @@ def list_quantiles(aspect: str, values: Floats) -> dict[str, Any]:
     quantiles = np.quantile(figures, [*QUANTILES.values()]).tolist()
     row = {"aspect": aspect, "n": known.size, "mean": float(figures.mean())}
     return row | dict(zip(QUANTILES, quantiles, strict=True))
-
-
-def tabulate_panels(found: ScoredTexts) -> list[Table]:
-    """Tabulates how well the judges of a panel agree on the first examples."""
-    n = len(found.examples)
-    panels: dict[str, list[Floats]] = {}
-    for name, values in found.single.items():
-        panels.setdefault(name.partition(" by ")[0], []).append(values[:n])
-    several = {aspect: np.stack(ratings) for aspect, ratings in panels.items() if len(ratings) > 1}
-    if not several:
-        return []
-    from meta_eval.design import lay_out
-    from report.agreement_tables import among_table  # with scipy, which takes longer than most runs
-
-    layout = lay_out(n, inputs=[example.group or str(place) for place, example in enumerate(found.examples)])
-    return [among_table(f"Agreement among judges, {n} texts", several, layout)]
 
 
 def score_into(

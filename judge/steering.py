@@ -13,11 +13,8 @@ import numpy as np
 from scipy.special import expit
 
 from core.errors import MissingModelError
-from core.example import Example
-from core.scores import Scores
 from core.settings import Count, NonNegative, Seed, Text, check, checked_dataclass
 from core.signature import MODEL_LIBRARIES, signature
-from meta_eval.scored_set import ScoredSet
 from report.study import Study
 from report.tables import Table, pick
 
@@ -132,7 +129,6 @@ def steer_prompts(lm: CausalLM, guide: GuideModel, prompts: Sequence[str], steer
         notes=[*dict.fromkeys((*lm.notes, *guide.notes))],
         signature=line,
         found=texts,
-        shown=[show_texts(texts, line)],
         title=", ".join(dict.fromkeys(each.prompt for each in texts)),
     )
 
@@ -189,17 +185,3 @@ def list_steps(prompt: str, tokens: Sequence[WrittenToken], shown: int = SHOWN_C
             )
         text += token.text
     return rows
-
-
-def show_texts(texts: Sequence[SteeredText], line: str) -> ScoredSet:
-    """Makes a scored set of the guided texts, by the guide's probability, for the page, which colours their tokens."""
-    examples = [Example(str(number), each.text, prefix=each.prompt) for number, each in enumerate(texts, start=1)]
-    values = np.array([each.attribute for each in texts], dtype=np.float64)
-    explanations = [{"guided": list_moved(each)} for each in texts]
-    scores = Scores({"attribute": values}, line, explanations=explanations)
-    return ScoredSet("guided texts", tuple(examples), {"guide": scores})
-
-
-def list_moved(text: SteeredText) -> list[tuple[str, float]]:
-    """Lists the tokens of a guided text, and how much guidance moved the log-probability of each, in nats."""
-    return [(token.text, token.moved) for token in text.guided]

@@ -10,19 +10,17 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from core.errors import InputError, SettingError, fault, printable, setting
+from core.errors import InputError, SettingError, fault, printable
 from core.example import SHOWN_COLUMNS
 from data.columns import (
     FIELDS,
     RATING,
     SCORE,
-    USUAL_RATERS,
     find_column,
     find_rater,
     fold_name,
     list_spellings,
     name_fields,
-    names_rater,
 )
 from data.input_file import InputFile, read_objects
 from data.label_columns import (
@@ -37,18 +35,17 @@ from data.label_columns import (
     name_columns,
     says,
 )
-from data.numeric import is_missing, name_of
+from data.numeric import is_missing
 from data.rating_words import GivenLevels
 from data.scored import read_scored
 from judge.inputs import Columns, Frame, GivenScores, Source, open_rows, read
 from judge.label_sheets import ITEM, SHEET_FIELDS, is_sheet, read_design
 from judge.people import GivenLabels, choose_people, join_labels
 from meta_eval.scored_set import ScoredSet
-from report.asked import are_answers, to_labels
 
 Names: TypeAlias = str | Sequence[str]
-Labels: TypeAlias = Path | str | Sequence[Path | str] | Sequence[Mapping[str, Any]] | Frame
-Rows: TypeAlias = list[tuple[int, dict[str, Any]]]  # with their lines
+Labels: TypeAlias = Path | str | Sequence[Mapping[str, Any]] | Frame
+Row: TypeAlias = dict[str, Any]
 LABELS = Path("labels")  # names labels in memory in messages
 GROUP = "group"  # of labels of inputs, where no column names single rows
 NO_LABELS = {*FIELDS, "rater"} - {"text", "label", "ratings"}  # fields that hold no labels
@@ -84,7 +81,7 @@ def read_verdicts(
         columns, levels: as in `judge.read`.
         people: columns, scorers or raters that are people, of `labels` too; by default a column or scorer `human`.
         judges: columns, scorers or raters that are judges; by default a column `judge`.
-        labels: a file or several, rows or a DataFrame with the labels of people, joined by id.
+        labels: a file, rows or a DataFrame with the labels of people, joined by id.
         scores: by name, scores of the same texts as in `judge.read`.
         needs: what the source must hold (people, judges, text); labels that are given stand for those of people.
 
@@ -170,25 +167,13 @@ def _read_table(file: InputFile, request: Request) -> ScoredSet:
     fields = dict(name_fields(tuple(header), file.columns).fields)
     fixed = {key for key, name in fields.items() if name in NO_LABELS or name.startswith((RATING, SCORE))}
     candidates = [name for name in list_candidates(rows, header, file.levels) if name in named or name not in fixed]
-    people, judges = _choose_columns(
-        request,
-        header,
-        candidates,
-        fields,
-    )
+    people, judges = _choose_columns(request, header, candidates, fields)
     taken = [*people, *judges]
     rater = find_rater(header) or dict(file.columns).get("rater", (None,))[0]
-    columns = (
-        name_columns(
-            header,
-            people,
-            judges,
-            rater,
-        )
-        if taken
-        else {}
-    )
-    file = replace(file, columns=tuple({**columns, **dict(file.columns)}.items()))
+    columns = dict(file.columns)
+    if taken:
+        columns = {**name_columns(header, people, judges, rater), **columns}
+    file = replace(file, columns=tuple(columns.items()))
     names = {name for _, name in name_fields(tuple(header), file.columns).fields}
     other_people = [name for name in request.people if name not in header]
     other_judges = [name for name in request.judges if name not in header]
@@ -200,19 +185,10 @@ def _read_table(file: InputFile, request: Request) -> ScoredSet:
         "judges": are_named or _have(names, "scores", SCORE),
     }
     if not all(is_there[role] for role in request.needs):
-        key = find_key(header)
-        if key and len(list_words(rows, key)) < len(rows) and not (rater or has_texts or "system" in names):
-            rule = f"rows with one {key} must be of several raters, but no column says who rated"
-            hint = f"{setting('columns.rater', 'COLUMN')} names it; verdicts of several judges are columns"
-            raise SettingError(f"{rule}: {hint}, or labels are a file of their own")
         of_rows = [row["scores"] for row in rows if isinstance(row.get("scores"), Mapping)]
         scorers = [str(name) for scores in of_rows for name in scores]
         free = [name for name in candidates if name not in taken and len(list_words(rows, name)) > 1]
-        lengths = {
-            name: max(map(len, list_words(rows, name)), default=0)
-            for name in header
-            if name not in candidates and not names_rater(name)
-        }
+        lengths = {name: max(map(len, list_words(rows, name)), default=0) for name in header if name not in candidates}
         _require(
             request,
             is_there,
@@ -297,7 +273,7 @@ def _require(
         )
 
 
-# ---- labels in separate files ---------------------------------------------------------------------------------------
+# ---- labels in a separate file --------------------------------------------------------------------------------------
 
 
 def read_labels(
@@ -308,58 +284,43 @@ def read_labels(
 ) -> GivenLabels:
     """Reads labels of people from a separate file, rows or a DataFrame: an id, and one column or row per person.
 
-    Several files are read as one; if no column names annotators, each file is one annotator. From the file of an
-    annotation tool its ratings are read. Rows of a sheet that `judge label` wrote get the ids of its design, a file
-    that is beside the labels or in one of the `folders`. The labels are in the columns that `people` names, else in
-    those whose names say so (`human`, `label`, `rating:ASPECT`), else in the only column that can hold them.
+    From the file of an annotation tool its ratings are read. Rows of a sheet that `judge label` wrote get the ids of
+    its design, a file that is beside the labels or in one of the `folders`. The labels are in the columns that `people`
+    names, else in those whose names say so (`human`, `label`, `rating:ASPECT`), else in the only one that can.
 
     Raises QuestionError if several columns can be labels or none is, InputError for faults of the file.
     """
-    sources: list[Any] = [source]
-    if isinstance(source, list | tuple) and all(isinstance(part, str | Path) for part in source):
-        sources = [*source] or sources
-    files = [_open_labels(part, levels) for part in sources]
-    file = files[0]
-    if file.tool_file is not None and len(files) == 1:
+    file = open_rows(source, levels=levels, called=LABELS)
+    if file is None:
+        raise SettingError(f"labels must be a table with ids and labels, but {LABELS} is not one")
+    if file.tool_file is not None:
         return _keep_rated(GivenLabels(read_scored(replace(file, needs_text=False))))
-    name = ", ".join(part.path.name for part in files)
-    located = [row for part in files for row in _read_rows(part, are_several=len(files) > 1)]
+    faults: list[str] = []
+    located = [*read_objects(file, faults)]
+    if not (faults or located):
+        faults.append(fault(file.path, 0, "labels need at least one row, found none"))
+    if faults:
+        raise InputError(faults)
     rows = [row for _, row in located]
-    if are_answers(rows):
-        rows, people = to_labels(rows)
     header = list(dict.fromkeys(column for row in rows for column in row))
     item = find_column(header, ITEM)
     is_drawn = item is not None and is_sheet(row.get(item) for row in rows)
     key = item if is_drawn else find_key(header) or find_column(header, GROUP)
     if key is None:
-        rule = f"{name} needs a column with the ids of the verdicts, such as id"
+        rule = f"{file.path.name} needs a column with the ids of the verdicts, such as id"
         raise SettingError(f"{rule}, found {', '.join(header)}")
-    ids = [row.get(key) for row in rows]
-    epoch = find_column(header, "epoch")
     if is_drawn:
-        label = find_column(header, LABEL) or LABEL
-        if all(is_missing(row.get(label)) for row in rows):
-            raise _refuse_empty(name)
-        design = read_design([*map(str, ids)], [*_list_folders(sources), *folders])
-        ids = [design[str(place)] for place in ids]
-        rows = [{column: row[column] for column in row if fold_name(column) not in SHEET_FIELDS} for row in rows]
-    elif epoch is not None:
-        ids = [f"{name_of(place)}-{name_of(row.get(epoch))}" for place, row in zip(ids, rows, strict=True)]
-    named = rows
-    if is_drawn or epoch or key == GROUP:
-        named = []
-        for place, row in zip(ids, rows, strict=True):
-            rest = {column: cell for column, cell in row.items() if column not in (key, epoch)}
-            named.append({"id": place, **rest})
-    asked = [column for column in people if column in list_columns(named)]
-    file = replace(
+        rows = _name_drawn(rows, key, file.path.name, [*_list_folders([source]), *folders])
+    elif key == GROUP:
+        rows = [_name_row(row, key, row.get(key)) for row in rows]
+    asked = [column for column in people if column in list_columns(rows)]
+    named = replace(
         file,
-        path=file.path if len(files) == 1 else Path(name),
-        records=named,
+        records=rows,
         lines=[line for line, _ in located],
         needs_text=False,
     )
-    labelled = _read_table(file, Request(asked, needs=["people"], is_of_people=True))
+    labelled = _read_table(named, Request(asked, needs=["people"], is_of_people=True))
     return _keep_rated(
         GivenLabels(
             labelled,
@@ -370,25 +331,23 @@ def read_labels(
     )
 
 
-def _open_labels(source: Any, levels: GivenLevels | None) -> InputFile:
-    """A file of labels, or rows; raises SettingError for anything else."""
-    file = open_rows(source, levels=levels, called=LABELS)
-    if file is None:
-        raise SettingError(f"labels must be a table with ids and labels, but {LABELS} is not one")
-    return file
+def _name_drawn(rows: Sequence[Row], key: str, name: str, folders: Sequence[Path]) -> list[Row]:
+    """The labels of a sheet with the ids of its design, in one of the `folders`, and without the texts."""
+    label = find_column(rows[0], LABEL) or LABEL
+    if all(is_missing(row.get(label)) for row in rows):
+        raise _refuse_empty(name)
+    items = [str(row.get(key)) for row in rows]
+    design = read_design(items, folders)
+    named: list[Row] = []
+    for item, row in zip(items, rows, strict=True):
+        rest = {column: cell for column, cell in row.items() if fold_name(column) not in SHEET_FIELDS}
+        named.append(_name_row(rest, key, design[item]))
+    return named
 
 
-def _read_rows(file: InputFile, *, are_several: bool) -> Rows:
-    """The rows of a file with their lines; of several files, each may be of one person. Raises InputError for none."""
-    faults: list[str] = []
-    rows = [*read_objects(file, faults)]
-    if not (faults or rows):
-        faults.append(fault(file.path, 0, "labels need at least one row, found none"))
-    if faults:
-        raise InputError(faults)
-    if are_several and find_rater(name for _, row in rows for name in row) is None:
-        return [(line, {**row, USUAL_RATERS[0]: file.path.stem}) for line, row in rows]
-    return rows
+def _name_row(row: Row, key: str, name: Any) -> Row:
+    """The row with this name as its id, in place of the column `key`."""
+    return {"id": name, **{column: cell for column, cell in row.items() if column != key}}
 
 
 def _list_folders(sources: Sequence[Any]) -> list[Path]:

@@ -22,6 +22,7 @@ from jaxtyping import Bool, Float
 from numpy.typing import NDArray
 from torch import Tensor
 
+from core.errors import SettingError
 from data.words import is_clitic
 from mars.masking import Blank, Kept, Template
 from mars.planning import NO_WORD, TIE, Embeddings, is_settled, plan_states
@@ -295,11 +296,17 @@ def choose_tokens(logits: Float[Tensor, "rows vocabulary"]) -> Tensor:
 def get_output_embeddings(lm: CausalLM) -> Embeddings:
     """Returns E, the output embeddings that planning uses: the weight of the output layer.
 
-    Raises SettingError for a model whose logits are not h E^T (`ConditionalLM.output_head`).
+    Raises SettingError for a model that caps or scales its logits, which are then not h E^T.
     """
-    weight = lm.output_head().weight
-    dtype = torch.promote_types(weight.dtype, torch.float32)
-    return weight.detach().to(dtype)
+    head = lm.output_head()
+    if head.project is not None:
+        name = type(lm.model).__name__
+        raise SettingError(
+            f"MARS needs a model whose logits are its hidden states times its output embeddings, but {name} changes "
+            "them: take a model such as GPT-2 or Qwen2.5"
+        )
+    dtype = torch.promote_types(head.weight.dtype, torch.float32)
+    return head.weight.detach().to(dtype)
 
 
 def separate_from_context(template: Template, context: str) -> Template:

@@ -6,7 +6,6 @@ Intervals are over inputs (`meta_eval.estimates`). A test by sign flips of the r
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,9 +13,9 @@ from numpy.typing import ArrayLike
 from meta_eval.correlation import spearman
 from meta_eval.cues import Cues, combine_cues, explain_no_fit
 from meta_eval.design import Floats, Layout, lay_out, refuse_large, restrict, to_columns
-from meta_eval.estimates import Estimate, divide_known, estimate_mean, estimate_share, estimate_weighted
+from meta_eval.estimates import Estimate, divide_known, estimate_mean, estimate_weighted
 from meta_eval.grouping import estimate_correlation, explain_undefined
-from meta_eval.ties import subtract, to_outcomes
+from meta_eval.ties import subtract
 
 LEVEL = 0.05  # of the tests of falls and rises
 MAIN = 0.9  # of what all cues explain, by the main ones
@@ -46,11 +45,8 @@ class DamageAudit:
 
     # number of texts with a score undamaged and at every strength
     n: int
-    # the mean fall at each strength, and from each to the next; positive if the score falls
+    # the mean fall at each strength; positive if the score falls
     falls: tuple[Estimate, ...]
-    steps: tuple[Estimate, ...]
-    # the share of texts that score higher undamaged than at the greatest strength; ties count half, so .5 is chance
-    wins_over_damage: Estimate
     # of the fall at the greatest strength: two-sided, by sign flips of the raw falls of inputs; NaN for too few texts
     p_value: float
     # whether the score falls significantly at the greatest strength and rises significantly at no step
@@ -164,29 +160,22 @@ def audit_damage(
         return DamageAudit(
             n=len(before),
             falls=(none,) * len(after),
-            steps=(none,) * (len(after) - 1),
-            wins_over_damage=none,
             p_value=math.nan,
             is_monotone=False,
         )
     units = restrict(layout or lay_out(len(kept)), kept)
-    changes = [weaker - stronger for weaker, stronger in pairwise(after)]
     falls = [_estimate_standardised(before - scores, before, units) for scores in after]
-    steps = [_estimate_standardised(change, before, units) for change in changes]
-    outcomes = to_outcomes(subtract(before, after[-1]))
     p_value = _test_mean(before - after[-1], units, seed)
     has_fallen = falls[-1].value > 0 and p_value < LEVEL
 
     def rises(change: Floats) -> bool:
-        return float(change.sum()) < 0 and _test_mean(change, units, seed) < LEVEL
+        return float(change.sum()) > 0 and _test_mean(change, units, seed) < LEVEL
 
     return DamageAudit(
         n=len(before),
         falls=tuple(falls),
-        steps=tuple(steps),
-        wins_over_damage=estimate_share(outcomes, units).only,
         p_value=p_value,
-        is_monotone=bool(has_fallen and not any(map(rises, changes))),
+        is_monotone=bool(has_fallen and not any(map(rises, np.diff(after, axis=0)))),
     )
 
 

@@ -16,7 +16,7 @@ Weights = Floats  # of shape (resamples, n)
 Correlations = Floats  # of shape (resamples,)
 
 TINY = np.finfo(np.float64).tiny
-MOST_COMPARED = 1000  # examples whose pairs Kendall's tau compares one by one; of more, sorting is faster
+BATCH = 1_000_000  # pairs of examples that are compared at once
 
 
 def keep_scored(**columns: ArrayLike) -> tuple[list[Floats], Mask]:
@@ -50,40 +50,26 @@ def spearman(x: Column, y: Column, weights: Weights) -> Correlations:
 def kendall(x: Column, y: Column, weights: Weights) -> Correlations:
     """Computes Kendall's tau-b: (concordant - discordant) / sqrt(pairs untied in x * pairs untied in y).
 
-    The sums over the pairs of a row are those over all pairs, less those that touch what the row leaves out. Of many
-    examples, scipy sorts the drawn pairs of each row instead.
+    The sums over the pairs of a row are those over all pairs, less those that touch what the row leaves out.
     """
-    if len(x) > MOST_COMPARED:
-        return _sort_kendall(x, y, weights)
-    everything = _compare_pairs(x, y)
-    by_example = everything.sum(axis=2)  # (3, n)
+    places = np.arange(len(x))
+    blocks = np.array_split(places, 1 + len(x) ** 2 // BATCH)
+    by_example = np.concatenate([_compare_pairs(x, y, block, places).sum(axis=2) for block in blocks], axis=1)
     left_out = 1.0 - weights.astype(np.intp)
     sums = by_example.sum(axis=1) - 2 * left_out @ by_example.T
     for row, out in enumerate(left_out):
         members = np.flatnonzero(out)
-        sums[row] += out[members] @ everything[:, members[:, None], members] @ out[members]
+        sums[row] += out[members] @ _compare_pairs(x, y, members, members) @ out[members]
     leads, untied_x, untied_y = sums.T / 2
     both_vary = (untied_x > 0) & (untied_y > 0)
     roots = np.sqrt(np.where(both_vary, [untied_x, untied_y], np.nan))
     return np.clip(leads / roots[0] / roots[1], -1.0, 1.0)
 
 
-def _compare_pairs(x: Column, y: Column) -> Floats:
-    """Whether two examples agree in order (1, 0 for a tie, -1), and are untied in x and in y, of shape (3, n, n)."""
-    of_x, of_y = (np.sign(np.subtract.outer(column, column)) for column in (x, y))
+def _compare_pairs(x: Column, y: Column, first: Indices, second: Indices) -> Floats:
+    """Whether examples agree in order (1, 0 for a tie, -1), and are untied in x and in y, (3, firsts, seconds)."""
+    of_x, of_y = (np.sign(np.subtract.outer(column[first], column[second])) for column in (x, y))
     return np.stack([of_x * of_y, of_x**2, of_y**2])
-
-
-def _sort_kendall(x: Column, y: Column, weights: Weights) -> Correlations:
-    from scipy.stats import kendalltau  # takes longer to import than most tools run
-
-    correlations = np.full(len(weights), np.nan)
-    for row, counts in enumerate(weights.astype(np.intp)):
-        drawn = np.repeat(np.arange(len(x)), counts)
-        if len(drawn) > 1:
-            tau, _ = kendalltau(x[drawn], y[drawn])
-            correlations[row] = float(np.asarray(tau))
-    return correlations
 
 
 def correlation_ratio(y: Column, groups: Indices, weights: Weights) -> Correlations:

@@ -266,66 +266,6 @@ class Estimates:
         evenly = self.used[:, None] * defined / max(self.units, 1)
         return flip_signs(self.parts + evenly, seed)
 
-    def exceed(self, limits: Floats | float) -> Floats:
-        """One-sided p-values, of shape (k,), that each is at most its limit: small if it is shown to lie above."""
-        return self._test_below(self.values - limits)
-
-    def stay_within(self, margin: Floats | float) -> Floats:
-        """P-values, of shape (k,), that each lies beyond the margin of 0: Schuirmann's two one-sided tests (1987)."""
-        return self._test_below(margin - np.abs(self.values))
-
-    def _test_below(self, gaps: Floats) -> Floats:
-        """One-sided p-values that gaps are 0 or less; NaN where undefined and for few units.
-
-        Gaps without variation are what they are.
-        """
-        if self.few is not None:
-            return np.full(len(gaps), np.nan)
-        gaps = np.where(np.isnan(self.shown), np.nan, gaps)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return _find_tail(self.freedom, -gaps / np.nan_to_num(self.errors))
-
-    def compare(self, other: Estimates, confidence: float = CONFIDENCE) -> tuple[Estimate, float]:
-        """One statistic minus another one of other units, or in part of the same, with a two-sided p-value.
-
-        The interval is made of both intervals (MOVER: Zou & Donner 2008), so that it keeps their skewness.
-        """
-        difference = (self - other).show(confidence)[0]
-        few = self.few or other.few
-        if few is not None:
-            return Estimate.undefined(few, difference.value), math.nan
-        if math.isnan(difference.low):
-            return difference, math.nan
-        low, high = (float(end[0]) for end in self.bound(confidence))
-        other_low, other_high = (float(end[0]) for end in other.bound(confidence))
-        value, other_value = float(self.values[0]), float(other.values[0])
-        shared = _correlate(self.parts[:, 0], other.parts[:, 0])
-        below = _reach(value - low, other_high - other_value, shared)
-        above = _reach(high - value, other_value - other_low, shared)
-        gap = value - other_value
-        bounded = replace(difference, low=min(gap - below, difference.value), high=max(gap + above, difference.value))
-        freedom = min(self.freedom[0], other.freedom[0])
-        error = (below if gap > 0 else above) / float(t_quantile(freedom, confidence))
-        return bounded, 2 * float(_find_tail(freedom, -abs(gap) / error))
-
-
-def _find_tail(freedom: Floats | float, t: Floats | float) -> Floats:
-    """The chance of a value of Student's t below t."""
-    from scipy.special import stdtr  # takes longer to import than many runs, which need no interval
-
-    return stdtr(freedom, t)
-
-
-def _correlate(one: Floats, other: Floats) -> float:
-    """How far the parts of two statistics go together; 0 for statistics of different units."""
-    size = math.sqrt(float(one @ one) * float(other @ other))
-    return float(one @ other) / size if size > 0 else 0.0
-
-
-def _reach(one: float, other: float, shared: float) -> float:
-    """How far an end of a difference lies from it, by those of its two sides."""
-    return math.sqrt(max(one**2 + other**2 - 2 * shared * one * other, ROUNDING**2))
-
 
 def _bend(quantile: Floats, skewness: Floats) -> Floats:
     """Hall's quantile (1992) of a studentised mean, whose skewness is that of the values over the root of n."""

@@ -1,9 +1,7 @@
-"""Judges of labels beside people: two judges of the same texts, one judge in parts of the texts, and limits.
+"""Judges of labels beside people: each alone, and two of the same texts.
 
 All figures of a judge are `Estimates` of the same units (inputs), so that the difference of two judges is paired.
-Differences are tested by sign flips of units, adjusted for all pairs of judges and statistics. A part of the texts is
-compared with all others by both intervals (`Estimates.compare`), which keeps the level where parts differ in the shares
-of labels.
+Differences are tested by sign flips of units, adjusted for all pairs of judges and statistics.
 """
 
 import math
@@ -32,14 +30,6 @@ class JudgeDifference:
     differences: Mapping[str, Estimate]
     # two-sided, adjusted for all pairs and statistics; NaN where there is no test
     p_values: Mapping[str, float]
-    # texts that only one of both labels as people do
-    only_a_right: int
-    only_b_right: int
-    # texts that b labels higher, and lower, than a
-    b_milder: int
-    b_harsher: int
-    # whether kappas are shown to differ by less than the margin
-    is_as_good: bool
 
     def turn(self) -> "JudgeDifference":
         """Returns the same difference with the judges exchanged."""
@@ -48,10 +38,6 @@ class JudgeDifference:
             judge_a=self.judge_b,
             judge_b=self.judge_a,
             differences={name: difference.negate() for name, difference in self.differences.items()},
-            only_a_right=self.only_b_right,
-            only_b_right=self.only_a_right,
-            b_milder=self.b_harsher,
-            b_harsher=self.b_milder,
         )
 
 
@@ -108,29 +94,22 @@ def compare_judges(
     judges: Mapping[str, Floats],
     labels: Floats,
     layout: Layout,
-    *,
-    margin: float = 0.1,
-    level: float = 0.05,
     seed: int = 0,
 ) -> list[JudgeDifference]:
     """Computes the differences of each pair of judges; labels have the shape (n,), with NaN for none.
 
-    For more than two labels, kappa is weighted. `margin` is a difference of kappas that does not matter: two one-sided
-    tests at `level` over the number of pairs decide whether a judge is as good as another.
+    For more than two labels, kappa is weighted.
     """
     pairs = [*combinations(judges, 2)]
+    if not pairs:
+        return []
     changes = [estimate_change(people, judges[a], judges[b], labels, layout) for a, b in pairs]
     tested_changes = [estimate_change(people, judges[a], judges[b], labels, layout, is_tested=True) for a, b in pairs]
     everything = [change for by_name in tested_changes for change in by_name.values()]
-    tested = iter(reduce(Estimates.join, everything).test(seed).tolist()) if everything else iter(())
+    tested = iter(reduce(Estimates.join, everything).test(seed).tolist())
     found: list[JudgeDifference] = []
     for (a, b), by_name in zip(pairs, changes, strict=True):
-        of_a = judges[a]
-        of_b = judges[b]
-        kept = ~np.isnan(people + of_a + of_b)
-        a_is_right = of_a == people
-        b_is_right = of_b == people
-        is_outside = float(by_name["kappa"].stay_within(margin)[0])
+        kept = ~np.isnan(people + judges[a] + judges[b])
         found.append(
             JudgeDifference(
                 judge_a=a,
@@ -138,65 +117,9 @@ def compare_judges(
                 n=int(kept.sum()),
                 differences={name: change.only for name, change in by_name.items()},
                 p_values={name: next(tested) for name in by_name},
-                only_a_right=int((kept & a_is_right & ~b_is_right).sum()),
-                only_b_right=int((kept & b_is_right & ~a_is_right).sum()),
-                b_milder=int((kept & (of_b > of_a)).sum()),
-                b_harsher=int((kept & (of_b < of_a)).sum()),
-                is_as_good=is_outside < level / len(pairs),
             )
         )
     return found
-
-
-@dataclass(frozen=True)
-class SliceAgreement:
-    """How well a judge agrees with people on the texts of one slice."""
-
-    slice: str
-    # the texts that both labelled
-    n: int
-    kappa: Estimate
-    accuracy: Estimate
-    harshness: Estimate
-    # two-sided, that the slice differs from all others, times the number of tests; NaN without a test
-    p_kappa: float
-    p_harshness: float
-
-
-def measure_slices(
-    names: Sequence[str],
-    people: Floats,
-    judge: Floats,
-    labels: Floats,
-    layout: Layout,
-) -> list[SliceAgreement]:
-    """Measures how a judge agrees with people in each slice; labels have the shape (n,), with NaN for no label.
-
-    For more than two labels, kappa is weighted. An input may have texts in several slices.
-    """
-    has_both = ~np.isnan(people + judge)
-    of_texts = np.array(names, dtype=object)
-    rows: list[SliceAgreement] = []
-    for name in dict.fromkeys(of_texts[has_both].tolist()):
-        inside = of_texts == name
-        own = estimate_agreement(np.where(inside, people, np.nan), judge, labels, layout)
-        rest = estimate_agreement(np.where(inside, np.nan, people), judge, labels, layout)
-        tests = {statistic: own[statistic].compare(rest[statistic])[1] for statistic in ("kappa", "harshness")}
-        rows.append(
-            SliceAgreement(
-                slice=name,
-                n=int((inside & has_both).sum()),
-                p_kappa=tests["kappa"],
-                p_harshness=tests["harshness"],
-                **{statistic: estimate.only for statistic, estimate in own.items()},
-            )
-        )
-    p_values = np.array([[row.p_kappa, row.p_harshness] for row in rows]).reshape(-1, 2)
-    adjusted = np.minimum(p_values * (~np.isnan(p_values)).sum(), 1.0).tolist()
-    return [
-        replace(row, p_kappa=p_kappa, p_harshness=p_harshness)
-        for row, (p_kappa, p_harshness) in zip(rows, adjusted, strict=True)
-    ]
 
 
 def find_constant(people: Floats) -> float:

@@ -1,7 +1,8 @@
-"""Agreement on labels: kappa of a judge with people and of people among themselves, and a judge's confusions.
+"""Agreement on labels: kappa of a judge with people, and of people among themselves.
 
 Labels are numbers in their order, such as 0 and 1 for no and yes, or 1 to 5. Kappa is that of Cohen (1960): 1 is full
-agreement, 0 is chance. Weighted kappa is that of Cohen (1968): a confusion counts by the square of its distance. For
+agreement, 0 is chance. Of more than two labels it is the weighted one of Cohen (1968): a confusion counts by the square
+of its distance. For
 several pairs of people, the observed disagreement is summed over pairs, and so is the expected one (Davies & Fleiss
 1982, "Measuring Agreement for Multinomial Data").
 
@@ -37,24 +38,10 @@ from meta_eval.permuted import measure_label_chance
 MOST_LABELS = 10
 NEAR = 1e-9  # a score that is so near a threshold is on it; less expected disagreement is none
 CHANCE = "all labels are the same: kappa is not defined"
-NO_LABEL = "no text has such a label"
 PEOPLE = "people among themselves"
-CEILING = "what most people say (ceiling)"
 THEMSELVES = Estimate.undefined("the row is the people themselves, with whom judges are compared")
 
 Pairs = Sequence[tuple[Floats, Floats]]  # columns of labels of shape (n,), NaN where there is none
-
-
-@dataclass(frozen=True)
-class LabelShares:
-    """How well a judge recognises one label."""
-
-    label: float
-    n_people: int
-    n_judge: int
-    # the share of the texts with the label that get it, and of the others that do not
-    sensitivity: Estimate
-    specificity: Estimate
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,17 +54,14 @@ class LabelAgreement:
     # the texts with a label of people and without one of the judge
     missing: int
     accuracy: Estimate
+    # of more than two labels weighted
     kappa: Estimate
-    weighted_kappa: Estimate
-    # two-sided, that labels of judge and people are independent (`meta_eval.permuted`); NaN without labels of both, and
-    # for weighted kappa the same by distances
+    # two-sided, that labels of judge and people are independent (`meta_eval.permuted`); NaN without labels of both
     p_chance: float
-    p_weighted: float
     # the mean label of the judge minus that of people; below 0 the judge is harsher
     harshness: Estimate
-    # the texts by label of people and label of the judge, of shape (labels, labels)
-    confusion: Indices
-    shares: tuple[LabelShares, ...]
+    # the label that the judge gives to all n texts; NaN if there are several
+    only_label: float
 
 
 @dataclass(frozen=True)
@@ -88,10 +72,9 @@ class SingleAgreement:
     # the pairs of labels that are compared
     n: int
     accuracy: float
+    # of more than two labels in an order weighted
     kappa: Estimate
-    weighted_kappa: Estimate
-    # kappa, of more than two labels in an order the weighted one, minus that of people among themselves; NaN for people
-    # themselves
+    # kappa minus that of people among themselves; NaN for people themselves
     beside_people: Estimate
 
 
@@ -108,22 +91,15 @@ def find_labels(ratings: Floats) -> Floats | None:
     return None
 
 
-def assign_labels(scores: Floats, labels: Floats, threshold: float | None = None) -> tuple[Floats, Floats]:
-    """Assigns each score its nearest label; returns the labels and how near another label is.
-
-    Of two equally near labels the higher is taken. With two labels, `threshold` is the lowest score of the higher
-    label. A score of NaN has no label.
+def assign_labels(scores: Floats, labels: Floats) -> Floats:
+    """Assigns each score its nearest label, of two equally near ones the higher; NaN for a score of NaN.
 
     >>> assign_labels(np.array([0.2, 0.5, np.nan]), np.array([0.0, 1.0]))
-    (array([ 0.,  1., nan]), array([0.3, 0. , nan]))
+    array([ 0.,  1., nan])
     """
     ends = (labels[1:] + labels[:-1]) / 2
-    if threshold is not None:
-        ends = np.array([threshold])
     nearest = labels[np.searchsorted(ends, scores, side="right")]
-    assigned = np.where(np.isnan(scores), np.nan, nearest)
-    distances = np.abs(scores[:, None] - ends)  # (n, labels - 1)
-    return assigned, distances.min(axis=1)
+    return np.where(np.isnan(scores), np.nan, nearest)
 
 
 def find_consensus(table: Floats, labels: Floats) -> Floats:
@@ -144,26 +120,21 @@ def agree_on_labels(
     """Measures how well the labels of a judge agree with those of people, both of shape (n,), with NaN for no label."""
     labelled = ~np.isnan(people)
     kept = labelled & ~np.isnan(judge)
-    p_chance = p_weighted = math.nan
+    is_weighted = len(labels) > 2
+    given = np.unique(judge[kept])
+    p_chance = math.nan
     if kept.any():
         present = restrict(layout, kept)
-        p_chance, p_weighted = (
-            measure_label_chance(people[kept], judge[kept], present, is_weighted=is_weighted, seed=seed)
-            for is_weighted in (False, True)
-        )
-    pairs = [(people, judge)]
+        p_chance = measure_label_chance(people[kept], judge[kept], present, is_weighted=is_weighted, seed=seed)
     return LabelAgreement(
         labels=labels,
         n=int(kept.sum()),
         missing=int((labelled & ~kept).sum()),
         accuracy=estimate_accuracy(people, judge, layout).only,
-        kappa=estimate_kappa(pairs, labels, layout).only,
-        weighted_kappa=estimate_kappa(pairs, labels, layout, is_weighted=True).only,
+        kappa=estimate_kappa([(people, judge)], labels, layout, is_weighted=is_weighted).only,
         p_chance=p_chance,
-        p_weighted=p_weighted,
         harshness=estimate_harshness(people, judge, labels, layout).only,
-        confusion=count_confusion(people, judge, labels),
-        shares=tuple(_recognise(float(label), people, judge, layout) for label in labels),
+        only_label=float(given[0]) if len(given) == 1 else math.nan,
     )
 
 
@@ -189,32 +160,6 @@ def mark(people: Floats, judge: Floats, is_so: Mask) -> Floats:
     return np.where(_have_both(people, judge), is_so.astype(np.float64), np.nan)
 
 
-def _recognise(
-    label: float,
-    people: Floats,
-    judge: Floats,
-    layout: Layout,
-) -> LabelShares:
-    """How well the judge recognises one label."""
-    gets_label = mark(people, judge, judge == label)
-    has_label = people == label
-    with_label = np.where(has_label, gets_label, np.nan)
-    without_label = np.where(has_label, np.nan, 1 - gets_label)
-    return LabelShares(
-        label=label,
-        n_people=int((~np.isnan(with_label)).sum()),
-        n_judge=int(np.nansum(gets_label)),
-        sensitivity=_show_share(with_label, layout),
-        specificity=_show_share(without_label, layout),
-    )
-
-
-def _show_share(wins: Floats, layout: Layout) -> Estimate:
-    if np.isnan(wins).all():
-        return Estimate.undefined(NO_LABEL)
-    return estimate_share(wins, layout).only
-
-
 def agree_with_single(
     table: Floats,
     judges: Mapping[str, Floats],
@@ -223,44 +168,33 @@ def agree_with_single(
     *,
     is_ordered: bool = True,
 ) -> list[SingleAgreement]:
-    """Measures agreement with single people: of each judge, of people with one another, and of their majority.
+    """Measures agreement with single people: of people with one another, and of each judge.
 
     `table` has shape (people, n), each judge (n,); a crowd, of whom each pair shares few texts, is compared by seats
-    (`meta_eval.crowds`). No judge can agree with more of these labels than the majority of people, which includes their
-    own votes.
+    (`meta_eval.crowds`).
     """
     table = seat_crowd(table)
-    by_distance = is_ordered and len(labels) > 2
+    is_weighted = is_ordered and len(labels) > 2
 
     def agree(name: str, pairs: Pairs) -> tuple[SingleAgreement, Estimates]:
-        plain, weighted = (
-            estimate_kappa(pairs, labels, layout, is_weighted=is_weighted) for is_weighted in (False, True)
-        )
+        kappa = estimate_kappa(pairs, labels, layout, is_weighted=is_weighted)
         compared = sum(int(_have_both(x, y).sum()) for x, y in pairs)
         agreed = sum(int((x == y).sum()) for x, y in pairs)
         row = SingleAgreement(
             name=name,
             n=compared,
             accuracy=agreed / compared if compared else math.nan,
-            kappa=plain.only,
-            weighted_kappa=weighted.only,
+            kappa=kappa.only,
             beside_people=THEMSELVES,
         )
-        return row, weighted if by_distance else plain
+        return row, kappa
 
     among, of_people = agree(PEOPLE, [*combinations(table, 2)])
     rows = [among]
-    for name, column in {**judges, CEILING: _find_most_frequent(table, labels)}.items():
+    for name, column in judges.items():
         row, kappa = agree(name, [(person, column) for person in table])
         rows.append(replace(row, beside_people=(kappa - of_people).only))
     return rows
-
-
-def _find_most_frequent(table: Floats, labels: Floats) -> Floats:
-    """The label that most people give each text, of several the lowest, of shape (n,); NaN where nobody labels it."""
-    counts = np.array([(table == label).sum(axis=0) for label in labels])  # (labels, n)
-    most_frequent = labels[counts.argmax(axis=0)]
-    return np.where(counts.any(axis=0), most_frequent, np.nan)
 
 
 def _have_both(x: Floats, y: Floats) -> Mask:
@@ -320,13 +254,6 @@ def _count_by_unit(
     count = int(units.max(initial=-1)) + 1
     counts = np.bincount(units[both] * k * k + cells, minlength=count * k * k)
     return counts.reshape(-1, k * k).astype(np.float64)
-
-
-def count_confusion(people: Floats, judge: Floats, labels: Floats) -> Indices:
-    """Counts texts by label of people and label of the judge; returns shape (labels, labels)."""
-    as_one_unit = np.zeros(len(people), dtype=np.intp)
-    counts = _count_by_unit(people, judge, labels, as_one_unit)
-    return counts.astype(np.intp).reshape(len(labels), len(labels))
 
 
 def measure_distances(labels: Floats, *, is_weighted: bool) -> Floats:

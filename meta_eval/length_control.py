@@ -43,19 +43,15 @@ STEPS = 50  # of Newton's method
 
 @dataclass(frozen=True)
 class Controlled:
-    """The win rate and strength of a system, as observed and at equal lengths of the outputs."""
+    """The win rate of a system, as judged and at equal lengths of the outputs; ties count half."""
 
     n: int
-    # as judged, at equal lengths, and the second minus the first; ties count half
     win_rate: Estimate
     controlled: Estimate
-    change: Estimate
-    # at equal lengths, in log odds with mean 0 over all with figures: theta, or those against the baseline
-    strength: Estimate
 
 
 def control_length(given: Preferences, lengths: Floats) -> dict[str, Controlled]:
-    """Estimates win rate and strength of each system at equal lengths; judgements without an outcome are left out.
+    """Estimates the win rate of each system at equal lengths; judgements without an outcome are left out.
 
     `lengths` are those of both outputs, of shape (n, 2). Empty if no lengths differ, because then there is nothing to
     control for. Every figure is a function of the weights of the model and of sums over inputs, so that its error is a
@@ -88,24 +84,19 @@ def control_length(given: Preferences, lengths: Floats) -> dict[str, Controlled]
     outcomes = [given.of(name) for name in given.systems]
     are_equal = np.array([np.nanmin(won) == np.nanmax(won) for won in outcomes])
     reasons = np.where(_are_confounded(model, slopes), CONFOUNDED, np.where(are_equal, NO_SPREAD, ""))
-    strengths, strength_parts = _find_strengths(model, controlled, controlled_parts, reasons == "")
     inputs = lay_out(given.layout.input_count)
     found = estimate_from_parts(
-        np.concatenate([rates, controlled, controlled - rates, strengths]),
-        np.hstack([rate_parts, controlled_parts, controlled_parts - rate_parts, strength_parts]),
+        np.concatenate([rates, controlled]),
+        np.hstack([rate_parts, controlled_parts]),
         inputs,
     ).show()
     k = len(given.systems)
     results: dict[str, Controlled] = {}
     for i, (name, reason) in enumerate(zip(given.systems, reasons.tolist(), strict=True)):
-        win_rate, at_equal_lengths, change, strength = found[i::k]
-        hidden = Estimate.undefined(reason)
         results[name] = Controlled(
             n=int(counts[i]),
-            win_rate=_keep_share(win_rate),
-            controlled=hidden if reason else _keep_share(at_equal_lengths),
-            change=hidden if reason else change,
-            strength=hidden if reason else strength,
+            win_rate=_keep_share(found[i]),
+            controlled=Estimate.undefined(reason) if reason else _keep_share(found[k + i]),
         )
     return results
 
@@ -114,9 +105,6 @@ def control_length(given: Preferences, lengths: Floats) -> dict[str, Controlled]
 class _Model:
     """The fitted model of k systems, n judgements and m inputs; w weights are thetas, phis and maybe psis."""
 
-    # the only system that is in every pair, if difficulties of inputs are fitted against it, else None
-    baseline: int | None
-    weights: Floats
     # 1 for system a of a judgement, -1 for b, of shape (n, k)
     side: csr_array
     # the predictors at equal lengths, of shape (n, w), and the q that they give, of shape (n,)
@@ -157,8 +145,6 @@ def _fit_model(given: Preferences, tanh_d: Floats) -> _Model:
     of_inputs = csr_array((np.ones(n), (inputs, np.arange(n))), shape=(m, n))
     gradients = (of_inputs @ diags_array(given.outcomes - fitted) @ design).toarray()
     return _Model(
-        baseline=baseline,
-        weights=weights,
         side=csr_array(of_thetas),
         at_equal_lengths=equal_design,
         q=expit(equal_design @ weights),
@@ -214,28 +200,6 @@ def _are_confounded(model: _Model, slopes: Floats) -> Mask:
         return (slopes[weights] * (inverse @ slopes[weights])).sum(axis=0)
 
     return vary(but_phis) / vary(np.arange(len(slopes))) < LEAST_LEFT
-
-
-def _find_strengths(
-    model: _Model,
-    controlled: Floats,
-    controlled_parts: Floats,
-    is_shown: Mask,
-) -> tuple[Floats, Floats]:
-    """The strengths at equal lengths, with mean 0 over the systems that are shown, and their parts (m, k).
-
-    Where difficulties are fitted, theta is the strength on inputs of one difficulty: the odds against the baseline
-    stand in its place.
-    """
-    k = len(controlled)
-    strengths = model.weights[:k]
-    parts = model.parts[:, :k]
-    if model.baseline is not None:
-        is_other = np.arange(k) != model.baseline
-        strengths = is_other * np.log(controlled / (1 - controlled))
-        parts = is_other * controlled_parts / (controlled * (1 - controlled))
-    shares = is_shown / max(is_shown.sum(), 1)
-    return strengths - strengths @ shares, parts - (parts @ shares)[:, None]
 
 
 def fit_logistic(design: csr_array, y: Floats, penalties: Floats) -> Floats:

@@ -3,7 +3,7 @@
 Two systems differ by d in their mean ratings, two metrics in their correlations with ratings. Both have the power of a
 t-test of n values with the mean d. For metrics, their deviation is that of the difference of two correlations of normal
 variables with a third one (Pearson & Filon 1898). Spearman's rho of normal variables is 6/pi asin(r/2), and its
-differences vary more than Pearson's; `COST` holds these factors of n, found by simulation of the test of `judge agree`.
+differences vary more than Pearson's: by the factor `COST` of n, found by simulation of the test of `judge agree`.
 
 Where more than two systems, or metrics, are compared, a pair is tested at the level over the number of pairs
 (Bonferroni). The product's step-down tests need no more, and a little less where scores are alike.
@@ -20,7 +20,6 @@ estimates.
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -28,11 +27,10 @@ from scipy.special import chdtri, nctdtr, stdtrit
 
 from meta_eval.estimates import CONFIDENCE, FEWEST, t_quantile
 
-Statistic = Literal["pearson", "spearman", "kendall"]
 LARGEST = 10_000_000  # the largest n of a plan
 # examples for the test over those that normal variables need: 175 simulated texts in place of 155 for correlations
 # of .4 and .2 (normal variables); ratings of 1 to 5 need about a tenth more
-COST = {"pearson": 1.06, "spearman": 1.12, "kendall": 1.12}
+COST = 1.12
 
 
 @dataclass(frozen=True)
@@ -95,20 +93,17 @@ def n_to_tell_metrics(
     r_b: float,
     r_ab: float,
     *,
-    statistic: Statistic = "spearman",
     metrics: int = 2,
     power: float = 0.8,
     level: float = 0.05,
 ) -> SampleSize:
-    """Finds the number of examples that detects r_a - r_b, for the test of one pair among `metrics` metrics.
+    """Finds the number of examples by which Spearman's rho detects r_a - r_b, for one pair among `metrics` metrics.
 
     At system level it is a number of systems.
     """
     if r_a == r_b:
         return _no_size("the two correlations are equal, so there is no difference to detect")
-    correlations = [r_a, r_b, r_ab]
-    if statistic != "pearson":
-        correlations = [rank_correlation(r) for r in correlations]
+    correlations = [rank_correlation(r) for r in (r_a, r_b, r_ab)]
     deviation = find_deviation(*correlations)
     if math.isnan(deviation):
         return _no_size(
@@ -120,7 +115,7 @@ def n_to_tell_metrics(
         return paired_power(gap, deviation, n, level / count_pairs(metrics))
 
     of_normal = _find_size(power_at, power, first=4)
-    return of_normal if of_normal.reason else replace(of_normal, n=math.ceil(COST[statistic] * of_normal.n))
+    return of_normal if of_normal.reason else replace(of_normal, n=math.ceil(COST * of_normal.n))
 
 
 def count_pairs(compared: int) -> int:
@@ -244,20 +239,13 @@ def reliability(raters: int, between_raters: float) -> float:
     return raters * between_raters / (1 + (raters - 1) * between_raters)
 
 
-def correlation_with_raters(
-    r: float,
-    before: int,
-    after: int,
-    between_raters: float,
-) -> float:
-    """Converts a metric's correlation r with the mean of `before` raters to the mean of `after` raters.
+def correlation_with_raters(r: float, raters: int, between_raters: float) -> float:
+    """Converts a metric's correlation r with one rater to that with the mean of several.
 
     Correlations grow with the square root of the ratings' reliability (Spearman 1904). The result may exceed 1 in size
     if r is larger than `between_raters` allows.
     """
-    reliability_before = reliability(before, between_raters)
-    reliability_after = reliability(after, between_raters)
-    return r * math.sqrt(reliability_after / reliability_before)
+    return r * math.sqrt(reliability(raters, between_raters) / between_raters)
 
 
 def _no_size(reason: str) -> SampleSize:

@@ -340,37 +340,15 @@ class Verdicts:
     # why there is no outcome, else None
     reasons: Sequence[str | None]
     signature: str
-    # of a panel, `first` of each judge, by name; `first` is then what most of them say
-    panel: Mapping[str, Floats] = field(default_factory=dict)
-    # of a judge alone, such as that of its model
+    # of the judge, such as that of its model
     name: str = JUDGE
     # every question with its answer, of a judge that keeps them
     answers: tuple[PairAnswer, ...] = ()
 
-    @classmethod
-    def of_panel(
-        cls,
-        panel: Mapping[str, Floats],
-        reasons: Sequence[str | None],
-        signature: str,
-    ) -> Verdicts:
-        """Makes the verdicts of a panel: the majority of its judges in each order.
-
-        A single judge keeps its own verdicts.
-        """
-        if len(panel) == 1:
-            ((name, first),) = panel.items()
-            return cls(first, reasons, signature, name=name)
-        judges = np.stack([*panel.values()])
-        majority = find_majority(judges.reshape(len(panel), -1))
-        return cls(majority.reshape(-1, 2), reasons, signature, panel)
-
     @property
     def by_judge(self) -> dict[str, Floats]:
-        """The verdicts (`first`) of the judge, or of the panel and each of its judges, by name."""
-        if not self.panel:
-            return {self.name: self.first}
-        return {PANEL: self.first, **self.panel}
+        """The verdicts (`first`) by the name of the judge."""
+        return {self.name: self.first}
 
     @property
     def outcomes(self) -> Floats:

@@ -87,24 +87,35 @@ def batches_of_alike(costs: Sequence[tuple[int, ...]], budget: int) -> list[list
     return batches
 
 
-def halve_when_out_of_memory(work: Callable[[list[int]], Sequence[T]], batch: list[int]) -> list[T]:
-    """Returns `work(batch)`, a result for each row.
+def shrink_until_it_fits(work: Callable[[int], T], size: int) -> T:
+    """Returns `work(size)`. If the device runs out of memory, tries `work(size // 2)`, and so on down to 1.
 
-    If the device runs out of memory, the rest is read in parts of half the size, and so on down to single rows.
+    If memory runs out even at size 1, that error is raised.
     """
-    results: list[T] = []
-    size = len(batch)
-    while len(results) < len(batch):
-        start = len(results)
+    while True:
         try:
-            results.extend(work(batch[start : start + size]))
-            continue
+            return work(size)
         except torch.OutOfMemoryError:
             if size == 1:
                 raise
         torch.cuda.empty_cache()  # inside the except block the tensors of the failed attempt are still referenced
         size //= 2
-    return results
+
+
+def halve_when_out_of_memory(work: Callable[[list[int]], Sequence[T]], batch: list[int]) -> list[T]:
+    """Returns `work(batch)`, a result for each row.
+
+    If the device runs out of memory, the batch is read in smaller parts.
+    """
+    results: list[T] = []
+
+    def read_rest(size: int) -> list[T]:
+        while len(results) < len(batch):
+            start = len(results)
+            results.extend(work(batch[start : start + size]))
+        return results
+
+    return shrink_until_it_fits(read_rest, len(batch))
 
 
 def read_in_batches(

@@ -116,6 +116,16 @@ class CausalLM(ConditionalLM):
             "labels": pad(labels, NOT_LEARNED),
         }
 
+    def dummy_inputs(self) -> dict[str, Any]:
+        return {
+            "input_ids": torch.zeros(
+                1,
+                1,
+                dtype=torch.long,
+                device=self.device,
+            )
+        }
+
 
 @dataclass
 class CausalReader(Reader):

@@ -20,7 +20,7 @@ GROUP_LIMIT = Path("/sys/fs/cgroup/memory.max")  # of a container
 
 
 def check_device(device: str, dtype: str = "float32") -> None:
-    """Raises SettingError for a device that this machine lacks, and for an unknown dtype."""
+    """Raises SettingError for a device that this machine lacks, and for a dtype that is unknown or not supported."""
     try:
         asked = torch.device(device)
     except RuntimeError:
@@ -35,6 +35,10 @@ def check_device(device: str, dtype: str = "float32") -> None:
         raise SettingError(
             f"device={device}, but this machine has {count} devices of the kind {asked.type}: set another device, or "
             "install a torch that was built for it"
+        )
+    if asked.type == "cuda" and dtype == "bfloat16" and not torch.cuda.is_bf16_supported(including_emulation=False):
+        raise SettingError(
+            f"dtype=bfloat16, but {torch.cuda.get_device_name(asked)} does not support bfloat16: set float16 or float32"
         )
 
 
@@ -64,7 +68,8 @@ def check_memory(name: str | Path, dtype: str, *devices: str) -> None:
         if free is not None and needed > free:
             raise SettingError(
                 f"the weights of {name} ({count / 1e9:.2f} billion) need {needed / 1e9:.1f} GB in {dtype}, but "
-                f"{device} has {free / 1e9:.1f} GB free: set a smaller model, another device, or dtype=bfloat16"
+                f"{device} has {free / 1e9:.1f} GB free: set a smaller model, another device"
+                + (", or dtype=bfloat16 for half of it" if dtype == "float32" else "")
             )
 
 

@@ -26,7 +26,7 @@ from transformers.integrations.hub_kernels import is_kernel
 
 from core.errors import InputError, MissingModelError, blame_file
 from core.stages import file_sha256, fingerprint
-from models.folders import find_folder, require_model
+from models.folders import FILES, find_folder, require_model
 
 Loaded = TypeVar("Loaded")
 Module = TypeVar("Module", bound=nn.Module)
@@ -73,6 +73,7 @@ def load_pretrained(load: Callable[..., Loaded], name: Path | str, **settings: A
     of the hub, if files are broken, if weights are missing, of another shape or not finite, and if it fails when it is
     tried.
     """
+    _check_place(Path(name))
     try:
         with _loaded_models() as loaded:
             result = load(str(name), trust_remote_code=False, **settings)
@@ -87,6 +88,15 @@ def load_pretrained(load: Callable[..., Loaded], name: Path | str, **settings: A
         if find_folder(name) is None and not isinstance(error, OSError):
             raise
         raise _missing(str(name), error) from error
+
+
+def _check_place(place: Path) -> None:
+    """Raises MissingModelError for a folder without a model's files, and for a file."""
+    if place.is_file():
+        raise MissingModelError(str(place), "a model is a folder or a name of the model hub, but this is a file")
+    if place.is_dir() and not any((place / file).is_file() for file in FILES):
+        what = f"a model's folder has {' or '.join(FILES)}, but this one has none of them"
+        raise MissingModelError(str(place), what)
 
 
 def fetch_folder(name: Path | str) -> Path:
@@ -184,12 +194,15 @@ def _check_weights(weights: Iterable[tuple[str, Tensor]]) -> None:
 
 
 def check_tokens(name: Path | str, tokenizer: Any, count: int | None = None, unread: Collection[str] = ()) -> None:
-    """Tries a tokenizer.
+    """Tries a tokenizer, and switches off BPE dropout, which would make it random.
 
     Raises MissingModelError for a tokenizer that cannot read a text, that reads fewer than SHORTEST tokens, and that
     has a token whose id a model with `count` tokens does not have. The tokens named in `unread` (`pad_token`,
     `mask_token`) may lie beyond: facebook/bart-large-cnn has no mask.
     """
+    backend: Any = getattr(tokenizer, "backend_tokenizer", None)
+    if backend is not None and getattr(backend.model, "dropout", None) is not None:
+        backend.model.dropout = None
     most: Any = tokenizer.model_max_length
     if type(most) not in (int, float) or not most >= SHORTEST:
         what = f"tokenizer_config.json: model_max_length must be {SHORTEST} or more tokens, but is {most!r}"

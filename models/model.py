@@ -19,7 +19,6 @@ from torch import Tensor, nn
 from tqdm import tqdm
 from transformers import PreTrainedTokenizerBase
 
-from core.errors import SettingError
 from core.notes import read_note
 from models.batching import Batch, Task, halve_when_out_of_memory
 from models.devices import check_device, check_memory, choose_dtype
@@ -49,8 +48,8 @@ POSITIONS = (
     "max_encoder_position_embeddings",
     "max_decoder_position_embeddings",
 )
-COPIED = 4096  # rows of an output matrix that are in float32 at once
 UNLIMITED = 10**6  # tokens: models without position embeddings state no limit, and tokenizers state 1e30
+COPIED = 4096  # rows of an output matrix that are in float32 at once
 # settings of models that cap or scale their logits
 CHANGES = re.compile("^(final_|output_)?logits?_.*(cap|scal|mup)|^softcap$|head_multiplier$")
 UNSPELT = "\0"  # begins what no text spells
@@ -159,7 +158,7 @@ class Float32Linear(nn.Linear):
         bias = None if self.bias is None else self.bias.float()
         if self.weight.dtype == torch.float32 or torch.is_grad_enabled():
             return nn.functional.linear(input.float(), self.weight.float(), bias)
-        # a copy of the whole matrix in float32 would take twice the time and much memory
+        # a copy of the whole matrix in float32 would be the largest part of a small model
         states = input.float()
         logits = states.new_empty(*input.shape[:-1], self.out_features)
         for first in range(0, self.out_features, COPIED):
@@ -290,11 +289,21 @@ class ConditionalLM(LanguageModel, ABC):
     def make_batches(self, pairs: Sequence[Pair], token_budget: int) -> list[list[int]]:
         """Groups the indices of the pairs into batches of at most `token_budget` padded tokens, or of a single pair."""
 
-    def output_head(self) -> "OutputHead":
-        """The matrix and bias that turn last hidden states into logits.
+    @abstractmethod
+    def dummy_inputs(self) -> dict[str, Any]:
+        """Returns minimal arguments for a forward call.
 
-        Raises SettingError for a model that caps or scales its logits.
+        Its hidden states do not matter, because `project` replaces them.
         """
+
+    @torch.inference_mode()
+    def project(self, states: Float[Tensor, "tokens dim"]) -> Float[Tensor, "tokens vocabulary"]:
+        """Returns the float32 logits of last hidden states, with all that the model applies after its output layer."""
+        with output_layer_given(self.model, lambda _: states):
+            return self.model(**self.dummy_inputs(), use_cache=False).logits.float()
+
+    def output_head(self) -> "OutputHead":
+        """The matrix and bias that turn last hidden states into logits, and what the model does beside multiplying."""
         layer = self.model.get_output_embeddings()
         bias = layer.bias
         of_all = getattr(self.model, "final_logits_bias", None)  # of BART and its kind, in place of the layer's
@@ -306,12 +315,7 @@ class ConditionalLM(LanguageModel, ABC):
             for name, value in self.model.config.to_dict().items()
             if CHANGES.search(name) and value not in (None, 1)
         ]
-        if changes:
-            raise SettingError(
-                f"the logits of {type(self.model).__name__} are not the product of its states and its output layer "
-                f"({changes[0]}): take a model such as GPT-2, Qwen2.5 or Gemma 3"
-            )
-        return OutputHead(layer.weight, bias)
+        return OutputHead(layer.weight, bias, self.project if changes else None)
 
     def log_probabilities(
         self,
@@ -404,6 +408,7 @@ WAITING = 2**27  # logits of the states that wait for one product
 BLOCK = 2**20
 BLOCK_ELSEWHERE = 2**26
 ROWS = 1024  # states multiplied at a time
+CAPPED = 2**27  # logits of a model that caps them, held at a time
 
 
 @dataclass(frozen=True)
@@ -413,9 +418,14 @@ class OutputHead:
     # of the output layer, with what the model adds to its logits
     weight: Float[Tensor, "vocabulary dim"]
     bias: Float[Tensor, " vocabulary"] | None = None
+    # all logits of some states, of a model that caps or scales them; None for the plain product
+    project: Callable[[Tensor], Tensor] | None = None
 
     def multiply(self, states: Float[Tensor, "states dim"]) -> Iterator[Float[Tensor, "states tokens"]]:
         """Yields the logits in blocks, one range of tokens after another; each block overwrites the previous one."""
+        if self.project is not None:
+            yield self.project(states)
+            return
         block = BLOCK if states.device.type == "cpu" else BLOCK_ELSEWHERE
         width = max(1, block // len(states))
         states = states.float()
@@ -463,8 +473,9 @@ def token_log_probabilities(
         scores[place] = chosen - torch.stack(totals).logsumexp(0)[row]
         return block
 
-    for first in range(0, len(states), ROWS):
-        last = min(first + ROWS, len(states))
+    most = ROWS if vocabulary.project is None else max(1, CAPPED // len(vocabulary.weight))
+    for first in range(0, len(states), most):
+        last = min(first + most, len(states))
         halve_when_out_of_memory(score, list(range(first, last)))
     return scores
 

@@ -77,6 +77,15 @@ class Seq2SeqLM(ConditionalLM):
             "labels": pad([task.labels for task in tasks], NOT_LEARNED),
         }
 
+    def dummy_inputs(self) -> dict[str, Any]:
+        width = self.model.get_encoder().config.hidden_size
+        encoded = torch.zeros((1, 1, width), device=self.device, dtype=self.model.dtype)
+        start = torch.tensor([[self.model.config.decoder_start_token_id]], device=self.device)
+        return {
+            "encoder_outputs": (encoded,),
+            "decoder_input_ids": start,
+        }
+
 
 @dataclass
 class Seq2SeqReader(Reader):

@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 
 from meta_eval.agreement import Agreement
-from meta_eval.alternative_annotator import AlternativeTest
 from meta_eval.design import FEWEST_TEXTS, Floats, Layout
 from meta_eval.estimates import Estimate
 from meta_eval.labels import PEOPLE, SingleAgreement
@@ -19,8 +18,7 @@ AGREEMENT = "agreement"  # the key of the table of agreement with ratings
 AGREEMENT_CELLS = ("metric", "set", "aspect", "n", "spearman", "within_systems", "between_systems", "systems")
 AGREEMENT_CELLS += ("beyond_cues", "pearson", "kendall", "unscored", "truncated", "synthetic")
 AGREEMENT_SHOWN = ("metric", "spearman", "n", "within_systems", "beyond_cues", "between_systems", "aspect", "set")
-SINGLE_CELLS = ("n", "accuracy", "kappa", "weighted_kappa")
-UNTESTED = AlternativeTest(0, math.nan, "not made")
+SINGLE_CELLS = ("n", "accuracy", "kappa")
 NEARLY = 0.1  # a judge that is shown to lie no further below people, in kappa, can stand in for one
 
 
@@ -49,48 +47,36 @@ def describe_chance(kappa: Estimate, p_value: float, level: float = LEVEL) -> st
     return "better than chance" if kappa.value > 0 else "worse than chance"
 
 
-def describe_enough(
-    single: Sequence[SingleAgreement],
-    names: Iterable[str],
-    is_weighted: bool = False,
-    alternatives: Mapping[str, AlternativeTest] | None = None,
-) -> str:
+def describe_enough(single: Sequence[SingleAgreement], names: Iterable[str]) -> str:
     """Says, with kappas, whether judges agree with people as well as people agree among themselves.
 
-    A judge can stand in for a person if the interval of its kappa minus people's kappa is above -`NEARLY`, and the
-    judge does not fail the alternative annotator test (if there is one). A judge cannot replace a person if this
-    interval is below 0.
+    A judge can stand in for a person if the interval of its kappa minus people's kappa is above -`NEARLY`. It cannot
+    replace a person if this interval is below 0.
     """
     by_name = {agreement.name: agreement for agreement in single}
     known = [name for name in names if name in by_name]
     if not known:
         return "whether that is enough is unknown: no text has labels of two people"
-    tests = alternatives or {}
-    people = _choose_kappa(by_name[PEOPLE], is_weighted)
+    people = by_name[PEOPLE].kappa
     if math.isnan(people.value):
         return f"whether that is enough is unknown: {people.reason}"
     judges_by_verdict: dict[str, list[str]] = {}
     for name in known:
-        verdict = _judge_distance(by_name[name].beside_people, tests.get(name, UNTESTED))
-        kappa = _choose_kappa(by_name[name], is_weighted)
-        judges_by_verdict.setdefault(verdict, []).append(f"{name} ({format_number(kappa.value)})")
+        verdict = _judge_distance(by_name[name].beside_people)
+        judges_by_verdict.setdefault(verdict, []).append(f"{name} ({format_number(by_name[name].kappa.value)})")
     said = ", ".join(f"{join_names(judges)} {verdict}" for verdict, judges in judges_by_verdict.items())
     return f"people agree with each other by {format_number(people.value)}: {said}"
 
 
-def _judge_distance(beside_people: Estimate, test: AlternativeTest) -> str:
-    """What the distance of a judge from people, in kappa, and the alternative annotator test say."""
+def _judge_distance(beside_people: Estimate) -> str:
+    """What the distance of a judge from people, in kappa, says."""
     if math.isnan(beside_people.low):
         return "cannot be compared with people: too few inputs have labels of several people"
-    if beside_people.low > -NEARLY and test.passes is not False:
+    if beside_people.low > -NEARLY:
         return "can stand in for a person here"
     if beside_people.high < 0:
         return "cannot replace a person here"
     return "cannot be told from a person, nor shown to be as good"
-
-
-def _choose_kappa(agreement: SingleAgreement, is_weighted: bool) -> Estimate:
-    return agreement.weighted_kappa if is_weighted else agreement.kappa
 
 
 def _rank(row: Agreement) -> tuple[float, str]:
@@ -103,8 +89,7 @@ def single_table(found: Iterable[tuple[Row, SingleAgreement]]) -> Table:
     """Tabulates the agreement of judges with each person, and of people among themselves."""
     caption = (
         "Observed and expected disagreement are each summed over people (Davies and Fleiss). A judge that agrees with "
-        "people as they do among themselves can stand in for one of them. No judge agrees with more of these labels "
-        "than what most people say, which includes their own."
+        "people as they do among themselves can stand in for one of them."
     )
     rows = (pick(agreement, SINGLE_CELLS, **names, judge=agreement.name) for names, agreement in found)
     return Table("Agreement with single people", caption, [*rows])

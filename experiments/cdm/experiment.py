@@ -32,11 +32,13 @@ from cdm.discriminative import (
 from cdm.infilling import Pair, PairReading, PartialOrder, TokenisedDialogues, get_turns
 from cdm.negatives import (
     Negatives,
+    NegativeSampler,
     load_negatives,
     sample_negatives,
     save_negatives,
     to_labelled,
 )
+from cdm.parallel import find_steps_on_all, sample_negatives_on_all
 from cdm.rules import Rule, make_rule_negatives
 from cdm.sampling import Sampling
 from cdm.segments import Strategy
@@ -46,6 +48,7 @@ from core.settings import Count, Positive, Several, check, checked_dataclass, on
 from core.signature import MODEL_LIBRARIES, signature
 from core.stages import fingerprint
 from data.corpus import Corpus
+from data.words import spell
 from discriminators.metric import DiscriminatorScore
 from experiments.cdm import tables
 from experiments.contracts import Run, Study
@@ -172,7 +175,7 @@ def cdm(
     if baseline is not None:
         learned[BASELINE] = get_negatives(run, trained, data, negatives.without_contrast())
     for rule in rules:
-        dialogues = choose_dialogues(data, negatives, run.seed)
+        dialogues = spell(choose_dialogues(data, negatives, run.seed), pair.reading.spelling)
         learned[rule] = make_by_rule("model.rules", rule, dialogues, run.seed, pair)
     with set_aside(*pair.models):
         judges = train_discriminators(run, learned, discriminators, baseline)
@@ -205,17 +208,12 @@ def cdm(
         ],
         notes=notes,
         settings={
+            "spelling": pair.reading.spelling,
             "strategy": negatives.strategy,
             "gamma": negatives.sampling.gamma,
             "pooler": pooler.negatives,
         },
         folders={"pooler": pooler_folder},
-        metrics_of={
-            **{judge.name: [row] for row, judge in judges.items()},
-            "amateur": list(metrics),
-            "expert": list(metrics),
-            "pooler": [CLASSIFIER],
-        },
         figures={
             **tables.list_figures(pair, trained.order, learned[GENERATIVE]),
             "dialogues that the pooler learned": len(choose_for_pooler(data, pooler, run.seed)),
@@ -320,18 +318,12 @@ def get_negatives(
     graphs = plan.read_graphs()
 
     def build(folder: Path) -> None:
+        sampler = NegativeSampler(pair, dialogues, plan.strategy, plan.sampling, seed=run.seed, graphs=graphs)
         with run.progress("sampling negatives", len(dialogues)) as advance:
-            drawn = sample_negatives(
-                pair,
-                dialogues,
-                strategy=plan.strategy,
-                sampling=plan.sampling,
-                seed=run.seed,
-                advance=advance,
-                graphs=graphs,
-            )
+            drawn = sample_negatives_on_all(sampler, folder, run.trainer, advance)
         refuse_unchanged(drawn, f"model.negatives.strategy is {plan.strategy}", dialogues, run.seed, pair)
-        save_negatives(folder / "negatives.json", drawn)
+        if run.stages.first:
+            save_negatives(folder / "negatives.json", drawn)
 
     depends = {
         **trained.identity,
@@ -341,7 +333,7 @@ def get_negatives(
         "dialogues": fingerprint(dialogues),
         "seed": run.seed,
     }
-    folder = run.keep("sampling negatives", "negatives", depends, build)
+    folder = run.keep("sampling negatives", "negatives", depends, build, together=True)
     return load_negatives(folder / "negatives.json")
 
 
@@ -472,10 +464,12 @@ def get_steps(run: Run, trained: TrainedPair, dialogues: TokenisedDialogues) -> 
     """Computes the log-probabilities of dialogues under both models, or finds them as a stage for all poolings."""
 
     def build(folder: Path) -> None:
-        save_steps(folder / "steps.npz", find_steps(trained.pair, dialogues))
+        steps = find_steps_on_all(trained.pair, dialogues, folder, run.trainer)
+        if run.stages.first:
+            save_steps(folder / "steps.npz", steps)
 
     depends = {**trained.identity, "dialogues": fingerprint(dialogues.dialogues)}
-    return load_steps(run.keep("momentum", "momentum", depends, build) / "steps.npz")
+    return load_steps(run.keep("momentum", "momentum", depends, build, together=True) / "steps.npz")
 
 
 def make_discriminative(pair: Pair, pooler: ClassifierPooler) -> dict[str, DiscriminativeCDM]:

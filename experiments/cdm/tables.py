@@ -10,7 +10,7 @@ from cdm.cues import measure_cues
 from cdm.discriminative import Steps
 from cdm.infilling import Pair, PartialOrder
 from cdm.momentum import distribution_quality
-from cdm.negatives import Negatives
+from cdm.negatives import PLAUSIBLE, Negatives
 from meta_eval.design import lay_out
 from meta_eval.estimates import estimate_mean, estimate_weighted
 from meta_eval.scored_set import ScoredSet
@@ -29,6 +29,7 @@ CUES_CAPTION = (
     "How well one surface feature alone separates positives from negatives: AUC; 0.5 is chance, and above it positives "
     "have more of the feature. Unseen words are in no held-out dialogue."
 )
+IMPLAUSIBLE = f"share of drawn tokens beyond the likeliest {PLAUSIBLE:.0%} of the amateur's vocabulary"
 
 
 def rank_dialogue_systems(rated: ScoredSet, steps: Sequence[Steps]) -> list[Table]:
@@ -132,6 +133,7 @@ def list_kinds(names: str | None) -> list[str]:
 
 def list_figures(pair: Pair, order: PartialOrder, negatives: Negatives) -> dict[str, float]:
     """Returns figures by name: held-out losses, sizes of the models, and how the negatives were made."""
+    implausible = {} if negatives.implausible is None else {IMPLAUSIBLE: negatives.implausible}
     return {
         "amateur held-out NLL (nats per token)": order.amateur_nll,
         "expert held-out NLL (nats per token)": order.expert_nll,
@@ -142,6 +144,7 @@ def list_figures(pair: Pair, order: PartialOrder, negatives: Negatives) -> dict[
         "dialogues with random segments, for want of those of the strategy": negatives.uncovered,
         "redrawn segments that are cut": negatives.unclosed,
         "source tokens left out while sampling negatives": negatives.dropped,
+        **implausible,
     }
 
 

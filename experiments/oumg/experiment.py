@@ -141,7 +141,7 @@ def score_origins(found: Sequence[Findings], device: str, synthetic: bool = Fals
         for findings in found:
             explained, *_ = findings.discriminators.values()
             judge = Discriminator.from_pretrained(explained.source, device)
-            explanations = explain_parts(partial(judge.logits, or_nan=True), read)
+            explanations = explain_parts(partial(judge.logits, or_nan=True), read, "sentence")
             for logits, (seed, trained) in zip(findings.judged.logits, findings.discriminators.items(), strict=True):
                 scores[f"{findings.kind}_seed_{seed}"] = Scores(
                     {"logit": logits[numbers, columns]},

@@ -1,6 +1,6 @@
 """The Judge tab: the scores of one text by the metrics that the user chooses, and their explanations."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +11,8 @@ from core.example import Example
 from data.scored import read_scored
 from judge.browser.judging import CHARACTERS, DemoModels, judge_by, list_fitting, make_example
 from judge.browser.views import NO_MODELS, answer, show_judgements
-from report.wording import shorten
 
-EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
-SOURCES = ("texts", "dialogues", "summaries")  # files of examples
-CLICKED = 3  # examples of each file
-BEGINNING = 24  # characters by which they are named
+EXAMPLES = Path(__file__).parents[2] / "docs" / "examples" / "texts.jsonl"  # of which the page shows the first
 WITHOUT_MODELS = 3  # metrics that need no model
 FIELDS = {  # lines of a field, and what belongs there
     "text": (6, "one turn on each line for a dialogue"),
@@ -33,22 +29,13 @@ JUDGED = (
 def build_judge_tab(models: DemoModels) -> None:
     """Builds the tab that scores one text by the chosen metrics; a metric that lacks a field says so."""
     gr.Markdown(JUDGED)
-    examples = list(list_examples())
-    first = examples[0][1]
+    first = read_scored(EXAMPLES).examples[0]
     text, is_dialogue, *others = list_fields(first)
     fields = [make_box("text", text), gr.Checkbox(bool(is_dialogue), label="a dialogue")]
     for names, values in ((("prefix", "label"), others[:2]), (("references", "context"), others[2:])):
         with gr.Row():
             fields += map(make_box, names, values)
-    fitting = list_fitting(models.metrics, first)
-    chosen = gr.CheckboxGroup(list(models.metrics), value=fitting, label="metrics", render=False)
-    gr.Examples(
-        [[*list_fields(example), list_fitting(models.metrics, example)] for _, example in examples],
-        [*fields, chosen],
-        example_labels=[name_example(source, example) for source, example in examples],
-        label="examples to click",
-    )
-    chosen.render()
+    chosen = gr.CheckboxGroup(list(models.metrics), value=list_fitting(models.metrics, first), label="metrics")
     if len(models.metrics) <= WITHOUT_MODELS:
         gr.Markdown(NO_MODELS.format(folder=models.folder))
     score = gr.Button("Score", variant="primary")
@@ -86,13 +73,6 @@ def make_scorer(models: DemoModels) -> Callable[..., str]:
     return on_score
 
 
-def list_examples() -> Iterator[tuple[str, Example]]:
-    """Yields the first examples of each file, with the name of the file."""
-    for source in SOURCES:
-        for example in read_scored(EXAMPLES / f"{source}.jsonl").examples[:CLICKED]:
-            yield source, example
-
-
 def list_fields(example: Example) -> list[str | bool]:
     """Lists the values of the form's fields for an example, in order."""
     return [
@@ -103,9 +83,3 @@ def list_fields(example: Example) -> list[str | bool]:
         "\n".join(example.references or ()),
         example.context or "",
     ]
-
-
-def name_example(source: str, example: Example) -> str:
-    """Writes the label of an example's button; the id distinguishes examples that begin alike."""
-    words = " ".join(example.full_text.split())
-    return f"{source} {example.id}: {shorten(words, BEGINNING)}"

@@ -137,20 +137,14 @@ class DemoModels:
 
 
 def list_fitting(metrics: Mapping[str, Metric], example: Example) -> list[str]:
-    """Lists the metrics that apply to an example.
+    """Lists the metrics that apply to an example: it has the fields that they read, and the label that they detect.
 
-    A judge of another label does not apply, nor does a metric of texts to a dialogue.
+    A metric of texts does not apply to a dialogue.
     """
-    return [name for name, metric in metrics.items() if fits(name, metric, example)]
-
-
-def fits(name: str, metric: Metric, example: Example) -> bool:
-    """Whether a metric applies to an example: the example has the metric's fields and the label that it detects."""
-    if name.startswith(JUDGE):
-        return name == f"{JUDGE}{example.label}"
-    if example.turns and name.startswith("CTRLEval"):
-        return False
-    return all(has_field(example, field) for field in metric.requires)
+    fitting = [name for name, metric in metrics.items() if all(has_field(example, field) for field in metric.requires)]
+    if example.turns:
+        fitting = [name for name in fitting if not name.startswith("CTRLEval")]
+    return [name for name in fitting if not name.startswith(JUDGE) or name == f"{JUDGE}{example.label}"]
 
 
 def judge_by(name: str, metric: Metric, example: Example) -> Judgement:

@@ -1,7 +1,6 @@
 """The Steer tab: a prompt continued with and without guidance, and the candidates of each token."""
 
-from collections.abc import Callable, Iterator, Sequence
-from itertools import cycle
+from collections.abc import Callable, Iterator
 from typing import Any, Literal
 
 import gradio as gr
@@ -20,10 +19,8 @@ SHADES = {"likelier": "#58a8e0", "less likely": "#f28a3c"}  # colour-blind peopl
 MOVED = 0.1  # nats, from which a token is coloured
 NEW_LINE = "⏎"  # stands for a line break: a coloured break would be a bar without text
 PROMPT = "The food"  # of the text on which the page opens
-PROMPTS = ("Yesterday my sister and I", "On Friday I")  # to click
 NEW_TOKENS = 30  # at first
 MOST_TOKENS = 60
-MOST_CANDIDATES = 64
 STEERED = "{name} continues a prompt twice: with a guide that makes the tokens of a label likelier, and without it."
 CLICK = "Click on a token to see its candidates. A colour says whether guidance made it likelier."
 
@@ -39,8 +36,7 @@ def build_steer_tab(models: DemoModels) -> None:
         gr.Markdown(NO_MODELS.format(folder=models.folder))
         return
     labels = list(models.guides)
-    most = min(MOST_CANDIDATES, len(lm.tokenizer))
-    at_first = Steering(k=min(Steering.k, most), new_tokens=NEW_TOKENS)
+    at_first = Steering(k=min(Steering.k, len(lm.tokenizer)), new_tokens=NEW_TOKENS)
     prompt = gr.Textbox(PROMPT, label="prompt", max_length=CHARACTERS, lines=2)
     with gr.Row():
         label = gr.Dropdown(labels, value=labels[-1], label="label to steer to")
@@ -54,14 +50,8 @@ def build_steer_tab(models: DemoModels) -> None:
             label="strength (alpha)",
             info="0 is no guidance",
         )
-        k = gr.Slider(2, most, at_first.k, step=1, label="k", info="candidates for each token")
         tokens = gr.Slider(1, MOST_TOKENS, NEW_TOKENS, step=1, label="new tokens", info="at most")
-    offered = [[start, name] for start, name in zip(cycle(PROMPTS), labels)]
-    named = [f"{start} … ({name})" for start, name in offered]
-    gr.Examples(offered, [prompt, label], example_labels=named, label="examples to click")
-    with gr.Row():
-        write = gr.Button("Write", variant="primary")
-        stop = gr.Button("Stop")
+    write = gr.Button("Write", variant="primary")
     *_, opening = write_steps(lm, models.guides[labels[-1]], PROMPT, at_first)
     with gr.Row():
         views: dict[Side, gr.HighlightedText] = {side: view_side(opening, side) for side in SIDES}
@@ -69,23 +59,13 @@ def build_steer_tab(models: DemoModels) -> None:
     shown = gr.HTML(elem_classes="result")
     state = gr.State(opening)
 
-    inputs = [prompt, label, strength, k, tokens, seed]
-    outputs = [*views.values(), state, shown]
-    on_write = make_writer(models, lm)
-    writing = gr.on(
+    gr.on(
         [write.click, prompt.submit],
-        on_write,
-        inputs,
-        outputs,
+        make_writer(models, lm, at_first.k),
+        [prompt, label, strength, tokens, seed],
+        [*views.values(), state, shown],
         show_progress="hidden",
     )
-    writing.failure(
-        lambda: ([], [], SteeredText(""), ""),
-        None,
-        outputs,
-        show_progress="hidden",
-    )  # gradio's own fault
-    stop.click(None, cancels=[writing])
     for side, view in views.items():
         view.select(make_selector(side), state, shown, show_progress="hidden")
 
@@ -101,7 +81,7 @@ def view_side(text: SteeredText, side: Side) -> gr.HighlightedText:
     )
 
 
-def make_writer(models: DemoModels, lm: CausalLM) -> Callable[..., Any]:
+def make_writer(models: DemoModels, lm: CausalLM, k: int) -> Callable[..., Any]:
     """Makes the function of the button Write, which yields the guided and the unguided text after each step.
 
     A fault yields its message.
@@ -111,7 +91,6 @@ def make_writer(models: DemoModels, lm: CausalLM) -> Callable[..., Any]:
         prompt: str,
         label: str,
         strength: float,
-        k: int,
         tokens: int,
         seed: int,
     ) -> Iterator[tuple[Any, ...]]:
@@ -119,7 +98,7 @@ def make_writer(models: DemoModels, lm: CausalLM) -> Callable[..., Any]:
             check_length(prompt, "prompt")
             if label not in models.guides:
                 raise SettingError(f"label must be one of {', '.join(models.guides)}, but is {label!r}")
-            how = Steering(float(strength), k=int(k), new_tokens=int(tokens), seed=int(seed))
+            how = Steering(float(strength), k=k, new_tokens=int(tokens), seed=int(seed))
             steps = write_steps(lm, models.guides[label], prompt, how)
             for written in steps:
                 yield (*(shade_side(written, side) for side in SIDES), written, "")
@@ -141,25 +120,7 @@ def make_selector(side: Side) -> Callable[..., str]:
 def shade_side(text: SteeredText, side: Side) -> list[Shaded]:
     """Lists the prompt and the tokens of one side (guided or unguided) with their colours."""
     tokens = text.guided if side == "guided" else text.unguided
-    return move_spaces([(text.prompt, None), *map(shade, tokens)])
-
-
-def move_spaces(pieces: Sequence[Shaded]) -> list[Shaded]:
-    """Moves the space at the beginning of each piece to the end of the previous piece.
-
-    The page breaks lines between pieces, so a space at the beginning of a piece would indent a line.
-
-    >>> move_spaces([("The food", None), (" was", "likelier"), (" hot", None)])
-    [('The food ', None), ('was ', 'likelier'), ('hot', None)]
-    """
-    moved: list[Shaded] = []
-    for text, shade_of_text in pieces:
-        if moved and text.startswith(" "):
-            before, shade_before = moved[-1]
-            moved[-1] = (f"{before} ", shade_before)
-            text = text[1:]
-        moved.append((text, shade_of_text))
-    return moved
+    return [(text.prompt, None), *map(shade, tokens)]
 
 
 def shade(token: WrittenToken) -> Shaded:

@@ -19,11 +19,9 @@ def agree(
     people: Names = (),
     judges: Names = (),
     labels: Labels | None = None,
-    by: str | None = None,
     fail_if: Names = (),
     baseline: str | None = None,
     cues: bool = True,
-    answers: File | None = None,
     stages: File | None = None,
     statistic: Literal["pearson", "spearman", "kendall"] = "spearman",
     level: Fraction = 0.05,
@@ -44,12 +42,10 @@ def agree(
         people: the columns, scorers of a log or raters that are people.
         judges: the columns that hold verdicts of judges.
         labels: a file, rows or a DataFrame with people's labels of some of the texts, joined by id.
-        by: a column by whose values the agreement of judges of labels is split.
         fail_if: conditions that fail the study where a test shows them (`judge.gates`), such as `kappa < 0.6`;
             `findings` then says which, and the command ends with exit code 3.
         baseline: the judge from which the drops of `fail_if` are counted.
         cues: whether agreement stands beside that of cheap cues; without texts it does not.
-        answers: a .jsonl file for every text with the answers of llm_judge, which `judge agree` reads as it is.
         stages: a folder that keeps the scores of the metrics.
         statistic: the correlation with the ratings.
         level: of significance, for clusters and the better one of a pair.
@@ -71,11 +67,9 @@ def agree(
     from judge.scoring import plan_with
     from judge.verdict_files import read_verdicts
     from meta_eval.ranking import RankingSettings
-    from report.asked import check_answers
 
     comparison = RankingSettings(statistic, level=level, lower_is_better=lower_is_better)
     conditions = read_conditions(fail_if)
-    written = check_answers(answers)
     planned, kept = plan_with(metrics, stages)
     examples = read_verdicts(
         source,
@@ -91,11 +85,8 @@ def agree(
         score_rated(examples, planned, kept),
         comparison,
         levels,
-        by=by,
         conditions=conditions,
         baseline=baseline,
         cues=cues,
         seed=seed,
-        answers=written,
-        has_own_ratings=labels is None,
     )

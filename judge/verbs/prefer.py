@@ -20,7 +20,6 @@ def prefer(
     metrics: Metrics = (),
     judge: Judge | None = None,
     human_labels: Pairs | None = None,
-    answers: File | None = None,
     stages: File | None = None,
     seed: Seed = 0,
     level: Fraction = 0.05,
@@ -37,9 +36,8 @@ def prefer(
         columns: by field its column of the file.
         metrics: to run on the outputs (`judge.load_metric`).
         judge: llm_judge with its settings, which compares pairs of outputs in both orders; or a judge of pairs.
-        human_labels: people's preferences of some of the judged pairs, in the same form, joined by input and systems,
-            or with the id of a pair and a winner; the winners of `source` are then those of a judge.
-        answers: a .jsonl file for every pair with the judge's answers, which is a file of preferences of this judge.
+        human_labels: people's preferences of some of the judged pairs, in the same form, joined by input and systems;
+            the winners of `source` are then those of a judge.
         stages: a folder that keeps the scores of the metrics and the replies of the judge.
         seed: of what is drawn.
         level: significance level, for clusters.
@@ -54,9 +52,7 @@ def prefer(
     from judge.pair_judging import judge_pairs, plan_judge
     from judge.preference_study import study_preferences
     from judge.scoring import add_scores, plan_with
-    from report.asked import check_answers, write_answers
 
-    written = check_answers(answers)
     planned, kept = plan_with(metrics, stages)
     asking = plan_judge(judge, settings, kept)
     how = {"scores": scores, "columns": columns, "is_asked": asking is not None, "has_metrics": bool(planned)}
@@ -67,10 +63,8 @@ def prefer(
     line = f"preferences|{judged.ranked.name}|n={len(judged.ranked)}|seed={seed}|level={level:g}"
     of_labels = [f"labels={judged.labels}"] if judged.labels else []
     of_judge = [judged.verdicts.signature] if judged.verdicts and read.given is not None else []
-    asked = judged.list_asked(texts)
     return replace(
         found,
         signature="|".join([line, *of_labels, *texts.signatures, *of_judge]),
-        asked=asked,
-        files=write_answers(asked, written),
+        asked=judged.list_asked(texts),
     )

@@ -97,6 +97,18 @@ def drip(handler: BaseHTTPRequestHandler) -> None:
         return
 
 
+def drip_headers(handler: BaseHTTPRequestHandler) -> None:
+    """Sends the beginning of a header that does not end."""
+    try:
+        handler.wfile.write(b"HTTP/1.1 200 OK\r\nX: ")
+        for _ in range(100):
+            handler.wfile.write(b"a")
+            handler.wfile.flush()
+            time.sleep(0.1)
+    except OSError:
+        return
+
+
 @pytest.fixture
 def serve(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Server]]:
     for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
@@ -133,9 +145,7 @@ def serve(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Server]]:
 
 
 def chat(url: str, **settings: Any) -> EndpointChat:
-    return EndpointChat(
-        "toy", url, **{"retries": 0, "timeout": 5.0, "logprobs": False, "structured": False, **settings}
-    )
+    return EndpointChat("toy", url, **{"retries": 0, "timeout": 5.0, "logprobs": False, **settings})
 
 
 def coherence(url: str, *, parallel: int = 1, kept: Path | None = None, **settings: Any) -> LLMJudge:
@@ -204,26 +214,6 @@ def test_bad_settings(settings: dict[str, Any], what: str) -> None:
 def test_what_is_no_url(url: str) -> None:
     with pytest.raises(SettingError, match="base_url must"):
         EndpointChat("toy", url)
-
-
-@pytest.mark.parametrize("is_taken", [True, False])
-def test_the_verdict_alone_is_asked_for_where_the_endpoint_takes_a_schema(
-    serve: Serve, tmp_path: Path, is_taken: bool
-) -> None:
-    (tmp_path / "r.yaml").write_text("good: {instruction: 'Is it good?', levels: {no: , yes: }}")
-    first = complete('{"rating": 1}') if is_taken else answer_with(422, '{"error": "response_format"}')
-    answers = ('{"answer": "yes"}', "No.", '{"rating": 4}', '{"choice": "B"}', '{"choice": "B"}')
-    server = serve(first, *(complete(each) for each in answers))
-    asked = chat(server.url, structured="auto")
-    assert LLMJudge(asked, (), str(tmp_path / "r.yaml"), parallel=1).score(TEXTS).values["good"].tolist() == [1, 0]
-    judge = LLMJudge(asked, ("coherence",))
-    assert judge.score(TEXTS[:1]).values["coherence"].tolist() == [4]
-    assert judge.compare([(TEXTS[0], TEXTS[1])]).outcomes.tolist() == [0.5]
-    assert f"|structured={is_taken}|".lower() in judge.signature
-    formats = [request.get("response_format") for request in server.requests]
-    kinds = [each and [*each["json_schema"]["schema"]["properties"]] for each in formats]
-    asks = ["answer", "answer", "rating", "choice", "choice"]
-    assert kinds == [["rating"], *([each] if is_taken else None for each in asks)]
 
 
 # ---- faults that pass, and faults that stay --------------------------------------------------------------------------
@@ -325,24 +315,13 @@ def test_the_beginning_of_a_long_answer_is_left_out(serve: Serve) -> None:
 
 
 @pytest.mark.parametrize("is_given", [True, False])
-def test_the_signature_says_whether_probabilities_and_schemas_come(serve: Serve, is_given: bool) -> None:
-    """An endpoint that takes both settings without a word, and heeds them or not."""
-    alternatives = [("4", -0.1), ("3", -2.0)] if is_given else None
-    server = serve(complete('{"rating": 4}' if is_given else "Rating: 4", alternatives))
-    judge = coherence(server.url, logprobs="auto", structured="auto")
-    said = str(is_given).lower()
-    assert f"|logprobs={said}|" in judge.signature
-    assert f"|structured={said}|" in judge.signature
+def test_the_signature_says_whether_probabilities_come(serve: Serve, is_given: bool) -> None:
+    """An endpoint that takes the setting without a word, and heeds it or not."""
+    server = serve(complete("4", [("4", -0.1), ("3", -2.0)] if is_given else None))
+    judge = coherence(server.url, logprobs=True)
+    assert f"|logprobs={str(is_given).lower()}|" in judge.signature
     judge.score(TEXTS)
-    assert [("logprobs" in each, "response_format" in each) for each in server.requests[2:]] == [(is_given,) * 2] * 2
-
-
-@pytest.mark.parametrize("name", ["logprobs", "structured"])
-@pytest.mark.parametrize("answer", [complete("Rating: 4"), answer_with(400, "unknown")])
-def test_what_is_set_to_true_must_be_heeded(serve: Serve, name: str, answer: Answer) -> None:
-    settings = {"logprobs": False, "structured": False, name: True}
-    with pytest.raises(SettingError, match=rf"{name}=true, but .*/v1 ignores it: {name}=auto does without"):
-        chat(serve(answer).url, **settings).ask(GOOD)
+    assert ["logprobs" in each for each in server.requests] == [True, is_given, is_given]
 
 
 @pytest.mark.parametrize("name", ["http_proxy", "HTTP_PROXY", "all_proxy"])
@@ -368,7 +347,7 @@ def test_an_endpoint_of_a_reasoning_model(serve: Serve) -> None:
         complete("", choices=[cut]),
     ]
     server, started = serve(*answers), time.perf_counter()
-    scores = coherence(server.url, logprobs="auto", retries=1).score(TEXTS)
+    scores = coherence(server.url, logprobs=True, retries=1).score(TEXTS)
     assert time.perf_counter() - started >= 1
     assert scores.values["coherence"].tolist() == [4, NAN]
     assert scores.reasons[1] == "coherence: the judge's answer was cut after 2 tokens, before a number from 1 to 5"
@@ -376,28 +355,9 @@ def test_an_endpoint_of_a_reasoning_model(serve: Serve) -> None:
     assert "|logprobs=false|" in scores.signature
 
 
-@pytest.mark.parametrize(("seed", "seeds"), [(None, [None, None]), (7, [7, 8])])
-def test_repeats_are_drawn_and_kept_apart(
-    serve: Serve, tmp_path: Path, seed: int | None, seeds: list[int | None]
-) -> None:
-    server = serve(complete("2"), complete("4"))
-    settings = {
-        "repeats": 2,
-        "temperature": 1.0,
-        "seed": seed,
-        "logprobs": False,
-        "structured": False,
-        "parallel": 1,
-        "cache": str(tmp_path),
-    }
-    for _ in range(2):
-        scores = LLMJudge.from_settings("toy", server.url, **settings).score(TEXTS[:1])
-        assert [each.tolist() for each in scores.values.values()] == [[3], [2], [4]]
-    assert [request.get("seed") for request in server.requests] == seeds
-
-
-def test_a_slow_answer_has_a_deadline(serve: Serve) -> None:
-    server = serve(drip)
+@pytest.mark.parametrize("slow", [drip, drip_headers])
+def test_a_slow_answer_has_a_deadline(serve: Serve, slow: Answer) -> None:
+    server = serve(slow)
     started = time.perf_counter()
     with pytest.raises(ChatFault, match=r"no whole answer in 0\.5 seconds") as fault:
         chat(server.url, timeout=0.5, retries=3).ask(GOOD)
@@ -498,7 +458,6 @@ def test_a_run_that_loses_more_than_a_few_answers_fails(serve: Serve, tmp_path: 
 REFUSED = {
     "a refusal": ({"message": {"content": None, "refusal": "I cannot rate this."}}, "refused: I cannot rate this"),
     "a filter": ({"message": {"content": ""}, "finish_reason": "content_filter"}, "filter withheld the answer"),
-    "a tool": ({"message": {"content": None}, "finish_reason": "tool_calls"}, "the model called a tool"),
     "nothing": ({"message": {"content": None}}, "the judge gave no number from 1 to 5"),
 }
 
@@ -525,8 +484,8 @@ def test_an_error_in_place_of_an_answer_has_the_words_of_the_endpoint(
 # ---- runs that stop --------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("logprobs", [True, "auto"])
-def test_a_dead_port_is_told_at_once(logprobs: Any) -> None:
+@pytest.mark.parametrize("logprobs", [True, False])
+def test_a_dead_port_is_told_at_once(logprobs: bool) -> None:
     found = chat(f"http://127.0.0.1:{closed_port()}/v1", retries=5, timeout=60.0, logprobs=logprobs)
     started = time.perf_counter()
     with pytest.raises(OutsideError, match=r"127\.0\.0\.1:\d+/v1 cannot be reached: .*refused"):
@@ -546,7 +505,7 @@ NO_ANSWERS = {
 
 
 @pytest.mark.parametrize("name", [*NO_ANSWERS, "nobody"])
-@pytest.mark.parametrize("settings", [(), ("logprobs", "structured")])
+@pytest.mark.parametrize("settings", [(), ("logprobs",)])
 def test_an_endpoint_without_answers_ends_the_command_in_one_line(
     serve: Serve,
     tmp_path: Path,
@@ -562,7 +521,7 @@ def test_an_endpoint_without_answers_ends_the_command_in_one_line(
     asked = {"model": "m", "base_url": url, "timeout": "1", **dict.fromkeys(settings, "false")}
     flags = [word for setting, value in asked.items() for word in (f"--metric.{setting}", value)]
     assert main(["score", "in.jsonl", "--metric", "llm_judge", *flags, "--stages", "none"]) == 1
-    lines = [line for line in capsys.readouterr().err.splitlines() if not line.startswith("llm_judge: 1 texts")]
+    lines = capsys.readouterr().err.splitlines()
     assert len(lines) == 1
     assert url.split("/")[2] in lines[0] or "none of 1 questions got an answer" in lines[0]
 
@@ -614,7 +573,7 @@ def test_ctrl_c_ends_a_run_at_once(serve: Serve, waiting: str) -> None:
     slow: Answer = lambda handler: ended.wait(30)  # noqa: E731
     busy = answer_with(429, "busy", Retry_After="5")
     served = serve(busy if waiting == "a pause" else slow)
-    chat = EndpointChat("toy", served.url, logprobs=False, structured=False)
+    chat = EndpointChat("toy", served.url, logprobs=False)
     judge = LLMJudge(chat, ("coherence",))
     threading.Timer(1, os.kill, [os.getpid(), signal.SIGINT]).start()
     started = time.monotonic()

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
 from tokenizers import Tokenizer, models, pre_tokenizers
@@ -30,9 +29,6 @@ from baselines.replies import ChatFault, ChosenToken, Reply
 from baselines.rubrics import read_rubric
 from core.errors import InputError, SettingError
 from core.example import Example
-from judge import prefer, score
-from judge.scored_texts import ScoredTexts, tabulate_panels
-from meta_eval.raters import krippendorff_alpha
 
 TEXTS = [Example("a", text="good text"), Example("b", text="bad text")]
 
@@ -61,14 +57,13 @@ class Scripted:
 
     answer: Callable[[str], Reply]
     name: str = "scripted"
-    most_tokens: int | None = 9
     depends: dict[str, Any] = field(default_factory=dict)
     asked: list[str] = field(default_factory=list)
 
     def ask_all(self, questions: Sequence[Question], parallel: int) -> Replies:
         del parallel
         for place, question in enumerate(questions):
-            self.asked.append(f"{question.text}#{question.repeat}" if question.repeat else question.text)
+            self.asked.append(question.text)
             yield place, self.answer(question.text)
 
 
@@ -142,10 +137,8 @@ def test_the_signature_changes_with_model_and_rubric(tmp_path: Path) -> None:
         LLMJudge(chat, ("fluency",)),
         coherence(chat, rubric=str(tmp_path / "4.yaml")),
         coherence(chat, rubric=str(tmp_path / "5.yaml")),
-        coherence(chat, repeats=2),
-        coherence(chat, panel=(other,)),
     ]
-    assert len({judge.signature for judge in judges}) == 7
+    assert len({judge.signature for judge in judges}) == 5
     assert judges[0].signature == coherence(chat, parallel=3).signature
 
 
@@ -208,7 +201,7 @@ def test_a_tie_stays_a_tie_whatever_its_probabilities() -> None:
     assert found.outcomes.tolist() == [0.5]
 
 
-def test_a_judge_may_explain_before_its_verdict(tmp_path: Path) -> None:
+def test_a_judge_may_explain_before_its_verdict() -> None:
     chat = Scripted(lambda q: reply("It flows.\nChoice: A" if "Text B" in q else "It has 2 parts.\nRating: 4"))
     judge = coherence(chat, explain=True)
     assert judge.score(TEXTS).values["coherence"].tolist() == [4, 4]
@@ -219,33 +212,8 @@ def test_a_judge_may_explain_before_its_verdict(tmp_path: Path) -> None:
     )
     assert choice.endswith('with a line of its own: "Choice:" and A, B, or C if neither.')
     assert judge.signature != coherence(chat).signature
-    with pytest.raises(SettingError, match="structured asks for the verdict alone"):
-        LLMJudge.from_settings("m", "http://127.0.0.1:9/v1", explain=True, structured=True)
-
-
-def test_a_panel_compares_pairs() -> None:
-    """Each order has what most judges say: one is fair, one names the first text, one cannot be read on one pair."""
-    fair, first = biased(0), biased(1)
-    last = Scripted(lambda q: reply("?" if "long 0" in q else "B"))
-    chats = [replace(each, name=name) for each, name in ((fair, "fair"), (first, "first"), (last, "last"))]
-    judge = coherence(chats[0], panel=tuple(chats[1:]))
-    found = judge.compare(make_pairs(2))
-    assert found.panel["fair"].tolist() == [[1, 0], [1, 0]]
-    assert found.panel["first"].tolist() == [[1, 1], [1, 1]]
-    assert np.isnan(found.panel["last"][0]).all()
-    assert found.first.tolist() == [[1, 0.5], [1, 0]]
-    assert (found.outcomes.tolist(), found.reasons) == ([0.5, 1], [None, None])
-    texts = [
-        replace(text, system=s, group=f"q{i}")
-        for i, pair in enumerate(make_pairs(2))
-        for s, text in zip("xy", pair, strict=True)
-    ]
-    study = prefer(outputs=texts, judge=judge)
-    shown = {row["judge"]: row["unanswered"] for row in study.tables[-1].rows}
-    assert shown == {"panel": 0, "fair": 0, "first": 0, "last": 1}
-    assert [*study.found.among] == ["judges"]
-    repeated = coherence(Scripted(lambda _: reply("A"), "m"), repeats=3).compare(make_pairs(1))
-    assert [*repeated.panel] == ["m 1", "m 2", "m 3"]
+    with pytest.raises(SettingError, match="explain: these settings need an endpoint"):
+        LLMJudge.from_settings("m", explain=True)
 
 
 def test_pairs_without_an_answer_have_a_reason() -> None:
@@ -273,7 +241,7 @@ def test_a_text_cannot_write_its_own_rival() -> None:
 EXAMPLES = Path(__file__).parents[2] / "docs" / "examples" / "prompts"
 
 
-def test_a_prompt_is_asked_as_it_is_written(tmp_path: Path) -> None:
+def test_a_prompt_is_asked_as_it_is_written() -> None:
     rubric = str(EXAMPLES / "cdm_rubric.yaml")
     dialogue = Example("a", turns=("Hi.", "{aspect} ``` 7"))
     chat = says("- Overall: 7")
@@ -287,17 +255,8 @@ def test_a_prompt_is_asked_as_it_is_written(tmp_path: Path) -> None:
     of_coherence = replace(judge, rubric=str(EXAMPLES / "cdm_rubric_coherence.yaml"))
     assert [*of_coherence.score([dialogue]).values] == ["Coherence"]
     assert judge.signature != replace(judge, prompt=None).signature
-    with pytest.raises(SettingError, match="must mark two texts"):
+    with pytest.raises(SettingError, match="asks about one text"):
         judge.compare([(dialogue, dialogue)])
-    (tmp_path / "pairs.txt").write_text("{context}\n1. {text_a}\n2. {text_b}\nA or B?")
-    chat = Scripted(lambda q: reply("A" if q.index("good") < q.index("bad") else "B"))
-    pairs = LLMJudge(chat, ("fluency",), prompt=str(tmp_path / "pairs.txt"))
-    assert pairs.requires == ("context",)
-    a, b = (replace(each, context="c") for each in TEXTS)
-    assert pairs.compare([(a, b)]).outcomes.tolist() == [1]
-    assert chat.asked[0] == "```\nc\n```\n1. ```\ngood text\n```\n2. ```\nbad text\n```\nA or B?"
-    with pytest.raises(SettingError, match="must mark one text"):
-        pairs.score([a])
 
 
 def test_a_source_cannot_write_the_text_that_is_judged(tmp_path: Path) -> None:
@@ -325,14 +284,14 @@ def test_the_forms_of_known_prompts_are_read(name: str, answer: str) -> None:
     assert not re.search(r"\{[a-z_]+\}", chat.asked[0])
 
 
-@pytest.mark.parametrize("content", ["", "Rate it.", "{text} {text}", "{text_a}", "{text} {text_a} {text_b}"])
+@pytest.mark.parametrize("content", ["", "Rate it.", "{text} {text}"])
 def test_a_prompt_marks_the_place_of_its_texts(content: str, tmp_path: Path) -> None:
     (tmp_path / "p.txt").write_text(content)
     with pytest.raises(InputError, match=r"p\.txt: a prompt must mark the place of the text by \{text\}"):
         LLMJudge.from_settings("m", "http://127.0.0.1:9/v1", prompt=str(tmp_path / "p.txt"))
 
 
-# ---- rubrics, panels and cost ----------------------------------------------------------------------------------------
+# ---- rubrics ---------------------------------------------------------------------------------------------------------
 
 RUBRIC = """# two questions
 style:
@@ -393,65 +352,15 @@ def test_bad_rubrics(tmp_path: Path, content: str | bytes, what: str) -> None:
     ("settings", "what"),
     [
         ({"aspects": ["humour"]}, r"no humour; aspects there: coherence, consistency"),
-        ({"repeats": 2}, "repeats need base_url and a temperature above 0"),
-        ({"repeats": 2, "base_url": "http://127.0.0.1:9/v1"}, "repeats need"),
-        ({"model": ["m", "m"]}, "model"),
-        ({"price": [1.0]}, "price"),
-        ({"price": [-1, 2]}, "price"),
-        ({"price": 2}, "price must be a list, but is 2"),
-        ({"model": 5}, "model must be a list, but is 5"),
+        ({"model": ["m"]}, "model must be a valid string"),
+        ({"temperature": 0.7}, "temperature: these settings need an endpoint, but there is no base_url"),
         ({"base_url": 8000}, "base_url must be a valid string, but is 8000"),
         ({"rubric": 5}, "5: no such file"),
-        ({"price": ["a", 2]}, "price"),
     ],
 )
 def test_bad_settings(settings: dict[str, Any], what: str) -> None:
     with pytest.raises((SettingError, InputError), match=what):
         LLMJudge.from_settings(**{"model": "m", **settings})
-
-
-def test_a_panel_rates_with_repeats() -> None:
-    """The mean over models of the means of their repeats; a text that a model never rates has no score."""
-    answers = {"a": iter("24245x"), "b": iter("333344")}
-    first, second = (Scripted(lambda _, given=given: reply(next(given)), name) for name, given in answers.items())
-    judge = coherence(first, panel=(second,), repeats=2)
-    found = judge.score([*TEXTS, Example("c", text="c")])
-    expected = {"a 1": [2, 4, 2], "a 2": [4, 5, math.nan], "b 1": [3, 3, 3], "b 2": [3, 4, 4]}
-    assert found.values["coherence"].tolist() == [3, 4, 2.75]
-    for name, ratings in expected.items():
-        assert found.values[f"coherence by {name}"].tolist() == pytest.approx(ratings, nan_ok=True)
-    assert found.reasons[2] == "coherence by a 2: the judge gave no number from 1 to 5, but 'x'"
-    assert found.reasons[:2] == (None, None)
-    assert first.asked[3].endswith("#1")
-    shown = ScoredTexts((*TEXTS, Example("c", text="c")), {"m": found})
-    (table,) = tabulate_panels(shown)
-    (row,) = table.rows
-    ratings = np.array([[2, 4, 2], [4, 5, math.nan], [3, 3, 3], [3, 4, 4]])
-    assert (row["aspect"], row["raters"]) == ("coherence", 4)
-    assert shown.unscored == 0
-    assert shown.present("texts").notes == [
-        "1 of 12 ratings of single judges are missing; a mean is over the other judges"
-    ]
-    assert np.isnan(LLMJudge(says("x"), ("fluency",), repeats=2).score(TEXTS).values["fluency"]).all()
-    assert row["alpha"].value == krippendorff_alpha(ratings, "ordinal").value
-
-
-def test_the_cost_is_said_before_and_after(caplog: pytest.LogCaptureFixture, tmp_path: Path) -> None:
-    chat = Scripted(lambda _: reply("3", prompt_tokens=1000, answer_tokens=500))
-    with caplog.at_level("INFO"):
-        coherence(chat, price=(2, 4)).score(TEXTS)
-    tokens = sum(map(len, chat.asked)) / 4
-    before, after = (record.getMessage() for record in caplog.records)
-    assert before == (
-        f"llm_judge: 2 texts, at most 2 calls, about {tokens:,.0f} tokens of questions (an estimate: characters / 4), "
-        "at most 18 of answers; at most 0.00 in all"
-    )
-    assert after.endswith("2000 tokens of questions, 1000 of answers so far, kept ones too, 0.0080 in all")
-    caplog.clear()
-    (tmp_path / "in.jsonl").write_text('{"text": "good text"}\n{"text": "bad text"}\n')
-    with caplog.at_level("INFO"):
-        score(tmp_path / "in.jsonl", coherence(chat, price=(2, 4)), output=tmp_path / "out.jsonl", chunk=1)
-    assert [before] == [each for each in (record.getMessage() for record in caplog.records) if "at most" in each]
 
 
 # ---- models ----------------------------------------------------------------------------------------------------------
@@ -482,9 +391,9 @@ def test_the_distribution_of_a_model_in_this_process(toy_chat_model: Path) -> No
 
 
 def test_a_model_in_this_process_reads_batches(toy_chat_model: Path) -> None:
-    """Answers of several tokens, in batches padded on the left, are those of each question alone."""
+    """Answers in batches, padded on the left, are those of each question alone."""
     texts = ["good", "bad text good text ?", "text text text", "? ?", "<unk>", "bad bad bad bad bad good . . ."]
-    chat = LocalChat(str(toy_chat_model), answer_tokens=6)
+    chat = LocalChat(str(toy_chat_model))
     chat.budget = 64
     found = dict(chat.ask_all([Question(text) for text in texts]))
     assert isinstance(found[4], ChatFault)
@@ -496,37 +405,6 @@ def test_a_model_in_this_process_reads_batches(toy_chat_model: Path) -> None:
         for one, other in zip(together.chosen, alone.chosen, strict=True):
             assert (one.place, one.token) == (other.place, other.token)
             assert dict(one.likeliest) == pytest.approx(dict(other.likeliest), abs=1e-5)
-
-
-@pytest.mark.parametrize(("dtype", "tolerance"), [("float32", 1e-5), ("bfloat16", 0.05)])
-def test_probabilities_inside_an_answer_are_those_of_a_whole_reading(
-    toy_chat_model: Path, dtype: str, tolerance: float, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Every token is taken for a verdict."""
-    monkeypatch.setattr("baselines.local_chat.is_verdict", lambda token, form: True)
-    chat = LocalChat(str(toy_chat_model), dtype=dtype, answer_tokens=12)
-    found = 0
-    for text in ("bad text ?", "good", "text good bad 1"):
-        answer = ask(chat, text)
-        words = answer.text.split()
-        for chosen in answer.chosen:
-            before = answer.text[: chosen.place].split()
-            ids = [chat.lm.tokenizer.get_vocab()[word] for word in before]
-            with torch.inference_mode():
-                logits = chat.lm.model(torch.tensor([[*chat.read(text), *ids]])).logits[0, -1].float()
-            expected = logits.log_softmax(-1)[chat.lm.tokenizer.convert_tokens_to_ids(chosen.token)]
-            assert words[len(before)] == chosen.token
-            assert dict(chosen.likeliest)[chosen.token] == pytest.approx(float(expected), abs=tolerance)
-            found += len(before) > 0
-    assert found
-
-
-def test_a_model_in_this_process_explains_where_it_may(toy_chat_model: Path) -> None:
-    settings = {"explain": True, "answer_tokens": 3}
-    judge = LLMJudge.from_settings(str(toy_chat_model), aspects=["coherence"], **settings)
-    assert judge.chat.most_tokens == 3
-    with pytest.raises(SettingError, match="answer_tokens: these settings need an endpoint"):
-        LLMJudge.from_settings(str(toy_chat_model), answer_tokens=3)
 
 
 @pytest.fixture

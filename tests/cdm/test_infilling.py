@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 
+from cdm.discriminative import DiscriminativeCDM
 from cdm.infilling import Gaps, Pair, PairReading, TokenisedDialogues, held_out_nll
 from core.errors import SettingError
+from core.example import Example
 from data.builtin.dialogues import generate_dialogues
 from models.seq2seq import Seq2SeqLM
 from models.tiny import TinyT5
@@ -125,3 +127,34 @@ def test_how_much_a_pair_reads_is_saved_with_it(pair: Pair, tmp_path: Path) -> N
         Pair.from_pretrained(tmp_path / "amateur", tmp_path / "expert")
     once = Pair.from_pretrained(tmp_path / "amateur", tmp_path / "amateur", dtype="bfloat16")
     assert (once.amateur.dtype, once.amateur is once.expert) == ("bfloat16", True)
+
+
+RAW = ("Hey! Isn't it Tuesday, Emma?", "No, it's Monday. I'm sure (I think).")
+TOKENISED = ("hey ! is n't it tuesday , emma ?", "no , it ' s monday . i 'm sure ( i think ) .")
+
+
+@pytest.mark.parametrize("spelling", ["as_is", "normal"])
+def test_a_pair_reads_every_text_in_the_spelling_that_it_learned(spelling: str, tmp_path: Path) -> None:
+    gaps = Gaps(60, spelling=spelling)  # pyright: ignore[reportArgumentType]
+    for name, seed in (("amateur", 1), ("expert", 2)):
+        lm = gaps.build(
+            TinyT5(
+                300,
+                16,
+                32,
+                2,
+                1,
+                1,
+            ),
+            [TOKENISED],
+            seed,
+        )
+        lm.save_pretrained(tmp_path / name)
+    pair = Pair.from_pretrained(tmp_path / "amateur", tmp_path / "expert")
+    assert pair.reading.spelling == spelling
+    learned = [gaps.tasks(pair.amateur, [turns])(0)[0] for turns in (RAW, TOKENISED)]
+    assert (learned[0] == learned[1]) == (spelling == "normal")
+    scores = DiscriminativeCDM(pair).score([Example("raw", turns=RAW), Example("tokenised", turns=TOKENISED)])
+    first, second = scores.values["quality"]
+    assert (first == pytest.approx(second, abs=1e-6)) == (spelling == "normal")
+    assert f"|spelling={spelling}|" in scores.signature

@@ -76,6 +76,52 @@ def test_with_the_whole_constraint_only_the_likeliest_token_of_the_amateur_is_le
     uniforms = np.random.default_rng(1).random((len(sources), 6))
     only = Sampling(gamma=0.7, plausibility=0.999999)
     greedy = Sampling(gamma=0.0, top_p=1e-9)
-    expected = sample_segments(pair, sources, greedy, uniforms)
-    assert sample_segments(pair, sources, only, uniforms) == expected
-    assert sample_segments(pair, sources, Sampling(gamma=0.7), uniforms) != expected
+    expected = sample_segments(
+        pair,
+        sources,
+        greedy,
+        uniforms,
+    )
+    ranks: list[int] = []
+    assert (
+        sample_segments(
+            pair,
+            sources,
+            only,
+            uniforms,
+            ranks=ranks,
+        )
+        == expected
+    )
+    assert set(ranks) == {0}
+    assert (
+        sample_segments(
+            pair,
+            sources,
+            Sampling(gamma=0.7),
+            uniforms,
+        )
+        != expected
+    )
+
+
+@pytest.mark.parametrize("gamma", [-1.0, 0.0, 1.5])
+def test_ranks_are_those_of_the_amateur_that_reads_what_was_drawn(
+    pair: Pair, sources: list[list[int]], gamma: float
+) -> None:
+    uniforms, ranks = np.random.default_rng(5).random((1, 4)), []
+    (found,) = sample_segments(
+        pair,
+        sources[:1],
+        Sampling(gamma=gamma),
+        uniforms,
+        ranks=ranks,
+    )
+    reader, (end,) = pair.amateur.read(sources[:1], pair.infilling.opening), pair.infilling.closing
+    expected: list[int] = []
+    for step, token in enumerate([*found, end][:4]):
+        before = None if step == 0 else torch.tensor([found[step - 1]])
+        log_p = reader.next_log_probabilities(before)[0, : pair.vocabulary]
+        allowed = set(range(pair.vocabulary)) - {*pair.never_drawn, *[end][: step == 0]}
+        expected.append(sum(bool(log_p[other] > log_p[token]) for other in allowed))
+    assert ranks == (expected if gamma != -1 else [])

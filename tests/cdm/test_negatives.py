@@ -133,6 +133,31 @@ def test_of_several_segments_the_one_of_the_nearest_length_stays(pair: Pair, mon
     assert " ".join(nearest.split()) in found.negatives[0]
 
 
+def test_the_share_of_tokens_that_the_amateur_finds_implausible_is_of_all_draws(
+    pair: Pair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A rank is implausible from 3 % of the vocabulary on, so that it can be reached with any vocabulary."""
+    limit = round(0.03 * pair.vocabulary)
+    assert 0 < limit < pair.vocabulary
+
+    def sample(_pair: Pair, sources: list[list[int]], *others: object) -> list[list[int]]:
+        others[-1].extend([0, limit - 2, limit - 1, limit + 1, pair.vocabulary - 1])  # type: ignore[attr-defined]
+        return [[270] for _ in sources]
+
+    monkeypatch.setattr("cdm.negatives.sample_segments", sample)
+    talk = ("good morning to you", "good morning to you")
+    assert (
+        sample_negatives(
+            pair,
+            [talk],
+            "utterance-single",
+            SAMPLING,
+            seed=0,
+        ).implausible
+        == 2 / 5
+    )
+
+
 def test_redrawn_segments_stand_between_whole_words(
     pair: Pair, dialogues: list[tuple[str, ...]], monkeypatch: pytest.MonkeyPatch
 ) -> None:

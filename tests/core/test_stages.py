@@ -380,6 +380,25 @@ def test_a_link_in_the_place_of_a_lock_is_removed_by_a_run_and_refused_by_filelo
     assert mine.read_text(encoding="utf-8") == "my own"
 
 
+@pytest.mark.parametrize("end", [".partial", ".lock", "/files.json"])
+def test_what_stands_in_the_place_of_a_part_of_a_stage_is_put_aside(end: str, tmp_path: Path) -> None:
+    """A file for a folder, a folder for a lock, and a list of files that is nested too deeply to be read."""
+    stages = Stages(tmp_path)
+    place = stages.get("model", {"a": 1}, partial(build, write))
+    planted = Path(f"{place}{end}")
+    if end == "/files.json":
+        planted.write_text("[" * 100_000)
+    else:
+        shutil.rmtree(place)
+        planted.unlink(missing_ok=True)
+    if end == ".partial":
+        planted.write_text("a file")
+    if end == ".lock":
+        planted.mkdir()
+    again = Stages(tmp_path).get("model", {"a": 1}, partial(build, write))
+    assert (again, (again / "model").is_file()) == (place, True)
+
+
 def test_a_link_in_the_place_of_a_cache_is_not_written_through(tmp_path: Path) -> None:
     cache, mine = open_cache(tmp_path / "stages"), tmp_path / "mine"
     mine.write_text("my own")

@@ -24,6 +24,7 @@ from data.words import (
     find_words_and_marks,
     fold,
     is_punctuation,
+    normal_spelling,
     split_words,
 )
 
@@ -175,6 +176,26 @@ Ann did n’t pay $ 1,000.50 , O'Neil 's x _ y !
 def test_words_by_rule(rule: Callable[[str], list[str]], expected: str) -> None:
     assert "\n".join(" ".join(rule(text)) for text in NASTY) == expected
     assert rule("") == rule(" \n\t") == []
+
+
+RAW = ("Hey! Isn't it Tuesday, Emma?", "No, it's Monday. I'm sure (I think).")
+TOKENISED = ("hey ! is n't it tuesday , emma ?", "no , it ' s monday . i 'm sure ( i think ) .")
+
+
+def test_raw_and_tokenised_text_get_one_spelling() -> None:
+    assert [normal_spelling(turn) for turn in RAW] == [normal_spelling(turn) for turn in TOKENISED]
+    assert normal_spelling(RAW[1]) == "no, it's monday. i'm sure (i think)."
+    assert normal_spelling("put it on this scale.Airmail or by sea ?") == "put it on this scale. airmail or by sea?"
+    for tokenised, raw in (("Ok ? :)", "ok? :)"), ("no ;-) so", "no ;-) so"), ("so ( a : b )", "so (a: b)")):
+        assert normal_spelling(tokenised) == normal_spelling(raw) == raw
+    for tokenised, raw in (("$ 5 . 50", "$5.50"), ("at 5 : 30 , 1 , 2 or 1 , 000 .", "at 5:30, 1, 2 or 1,000.")):
+        assert normal_spelling(tokenised) == normal_spelling(raw) == raw
+
+
+@given(st.text(alphabet=" .,:;$!?'()aBsTn1’", max_size=30))
+def test_spelling_twice_changes_nothing_more(text: str) -> None:
+    once = normal_spelling(text)
+    assert normal_spelling(once) == once
 
 
 def test_a_cache_in_the_temporary_folder_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

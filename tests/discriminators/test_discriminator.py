@@ -12,6 +12,7 @@ import torch
 
 from core.errors import ExampleError, InputError
 from core.example import Example
+from data.words import Spelling
 from discriminators.discriminator import Discriminator, new_bilstm
 from discriminators.explanations import explain_parts
 from discriminators.metric import DiscriminatorScore
@@ -107,6 +108,8 @@ JUDGE = new_bilstm(
     embedding_dim=8,
     hidden_dim=8,
 )
+RAW = ("Hey! Isn't it Tuesday, Emma?", "No, it's Monday. I'm sure (I think).")
+TOKENISED = ("hey ! is n't it tuesday , emma ?", "no , it ' s monday . i 'm sure ( i think ) .")
 
 
 def test_turns_without_tokens_have_no_score() -> None:
@@ -127,6 +130,21 @@ def test_of_dialogues_alone_a_text_has_no_score() -> None:
         metric.score([Example("t", "red cat")])
 
 
+@pytest.mark.parametrize("spelling", ["as_is", "normal"])
+def test_a_discriminator_scores_in_the_spelling_that_it_learned(tmp_path: Path, spelling: Spelling) -> None:
+    judge = new_bilstm(
+        [RAW, TOKENISED],
+        "characters",
+        hidden_dim=8,
+        spelling=spelling,
+    )
+    judge.save_pretrained(tmp_path)
+    metric = DiscriminatorScore.from_pretrained(tmp_path, explain=True)
+    scores = metric.score([Example("raw", turns=RAW), Example("tokenised", turns=TOKENISED)])
+    assert (np.ptp(scores.values["quality"]) < 1e-9) == (spelling == "normal")
+    assert [turn for turn, _ in scores.explanations[0]["parts"]] == [*RAW]
+
+
 def count_good(texts: Sequence[Segments]) -> tuple[np.ndarray, np.ndarray]:
     """The number of `good` in all segments; NaN for a text that says nothing."""
     found = [" ".join(segments).count("good") if "".join(segments).strip() else np.nan for segments in texts]
@@ -134,18 +152,19 @@ def count_good(texts: Sequence[Segments]) -> tuple[np.ndarray, np.ndarray]:
 
 
 def test_a_sentence_adds_the_logit_that_is_lost_without_it() -> None:
-    texts = [("A good, good cat. A dog. 好月。good",), ("only good",), (" ",)]
-    assert explain_parts(count_good, texts) == [
+    texts = [("good source.", "A good, good cat. A dog. 好月。good"), ("only good",), ("good source.", "good")]
+    assert explain_parts(count_good, texts, "sentence") == [
         {"parts": [["A good, good cat.", 2.0], ["A dog.", 0.0], ["好月。", 0.0], ["good", 1.0]]},
         {"parts": [["only good", 1.0]]},
-        {"parts": []},
+        {"parts": [["good", 2.0]]},
     ]
 
 
 def test_a_turn_adds_the_logit_that_is_lost_without_it() -> None:
-    texts = [("good cat", "dog. It is good.", "good, good"), ("good", " "), (" ", "")]
-    assert explain_parts(count_good, texts) == [
-        {"parts": [["good cat", 1.0], ["dog. It is good.", 1.0], ["good, good", 2.0]]},
+    texts = [("good cat", "dog", "good, good"), ("good",), ("good", " "), (" ", "")]
+    assert explain_parts(count_good, texts, "turn") == [
+        {"parts": [["good cat", 1.0], ["dog", 0.0], ["good, good", 2.0]]},
+        {"parts": [["good", 1.0]]},
         {"parts": [["good", 1.0], [" ", 0.0]]},
         {"parts": []},
     ]

@@ -1,4 +1,4 @@
-"""Two processes train as one, with a copy of the model on each or a half."""
+"""Two processes train and sample as one, with a copy of the model on each or a half."""
 
 import json
 import os
@@ -129,3 +129,49 @@ def test_two_processes_with_half_a_model_each_train_as_one(tmp_path: Path) -> No
     one, two = losses
     assert two == pytest.approx(one, abs=1e-4)
     assert one[-1] < one[0]
+
+
+SAMPLES = """
+import json
+import sys
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+
+import torch
+from pytorch_lightning import Trainer
+
+from cdm.negatives import NegativeSampler
+from cdm.parallel import find_steps_on_all, sample_negatives_on_all
+from cdm.sampling import Sampling
+from tests.toy_models import toy_pair
+
+folder, devices = Path(sys.argv[1]), int(sys.argv[2])
+torch.set_num_threads(1)
+trainer = partial(Trainer, accelerator="cpu", devices=devices, enable_progress_bar=False)
+words = "the cat sat on a mat and ran".split()
+dialogues = [tuple(" ".join(words[(i * j + k) % 8] for k in range(2 + i % 5)) for j in (1, 3)) for i in range(11)]
+pair = toy_pair([turn for turns in dialogues for turn in turns])
+sampler = NegativeSampler(pair, dialogues, "mixed-multi", Sampling(gamma=0.5, longest=6), seed=1)
+steps = find_steps_on_all(pair, sampler.tokenised, folder, trainer, size=3)
+negatives = sample_negatives_on_all(sampler, folder, trainer, size=3)
+rank = 0
+if devices > 1:
+    assert (torch.distributed.get_backend(), torch.distributed.get_world_size()) == ("gloo", devices)
+    rank = torch.distributed.get_rank()
+folder.mkdir(exist_ok=True)
+kept = {"negatives": asdict(negatives), "momentum": [step.momentum.tolist() for step in steps]}
+(folder / f"{rank}.json").write_text(json.dumps(kept), "utf-8")
+"""
+
+
+@pytest.mark.slow
+def test_two_processes_sample_and_read_the_bytes_of_one(tmp_path: Path) -> None:
+    (tmp_path / "sample.py").write_text(SAMPLES, encoding="utf-8")
+    for devices in ("1", "2"):
+        command = [sys.executable, str(tmp_path / "sample.py"), str(tmp_path / devices), devices]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=900, env=ENVIRONMENT, cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+    expected = (tmp_path / "1" / "0.json").read_bytes()
+    assert json.loads(expected)["negatives"]["negatives"]
+    assert [(tmp_path / "2" / f"{rank}.json").read_bytes() for rank in "01"] == [expected, expected]

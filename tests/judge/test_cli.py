@@ -161,13 +161,11 @@ def test_a_file_names_only_what_this_project_names(
 ) -> None:
     monkeypatch.syspath_prepend(tmp_path)
     (tmp_path / "stranger.py").write_text("import os\nos.mkdir('planted')\n")
-    (tmp_path / "inner.yaml").write_text(f"_target_: baselines.rouge.Rouge\nkind: {{_target_: {target}}}\n")
-    (tmp_path / "outer.yaml").write_text(f"_target_: {target}\n")
     (tmp_path / "settings.yaml").write_text(f"metric: {{rouge_l: {{kind: {{_target_: {target}}}}}}}\n")
+    (tmp_path / "named.yaml").write_text(f"metrics: [bleu, {target}]\n")
     write(tmp_path / "in.jsonl", {"text": "a", "references": ["a"]})
     for words, said in (
-        ("--metric inner.yaml", f"{target} is refused"),
-        ("--metric outer.yaml", f"{target} is refused"),
+        ("--config named.yaml", f"{target} is refused"),
         (f"--metric rouge_l --metric.kind._target_ {target}", "--metric.kind must not name an object"),
         ("--config settings.yaml", "--metric.kind must not name an object"),
     ):

@@ -68,7 +68,7 @@ def start(folder: Path, *words: str, watched: str = "") -> subprocess.Popen[str]
 def test_ctrl_c_ends_while_an_endpoint_is_awaited(serve: Callable[..., Server], tmp_path: Path) -> None:
     server = serve(lambda handler: time.sleep(SLOW))
     write(tmp_path / "in.jsonl", *({"text": f"text {i}"} for i in range(8)))
-    plain = ("--metric.structured", "false", "--metric.logprobs", "false")  # no question before the first text
+    plain = ("--metric.logprobs", "false")  # no question before the first text
     asked = ("--metric", "llm_judge", "--metric.model", "toy", "--metric.base_url", server.url, *plain)
     running = start(tmp_path, "score", "in.jsonl", *asked)
     until = time.monotonic() + SLOW
@@ -122,9 +122,7 @@ def test_progress_counts_the_questions_of_a_judge(serve: Callable[..., Server]) 
 
         yield advance
 
-    judge = LLMJudge.from_settings(
-        "toy", server.url, aspects=["coherence", "fluency"], structured=False, logprobs=False, parallel=2
-    )
+    judge = LLMJudge.from_settings("toy", server.url, aspects=["coherence", "fluency"], logprobs=False, parallel=2)
     before = shown.set(count)
     try:
         judge.score([Example(str(i), f"text {i}", context="a context") for i in range(5)])

@@ -47,7 +47,6 @@ def test_the_sheet_is_blind(tmp_path: Path) -> None:
     content = (tmp_path / "sheet.csv").read_text(encoding="utf-8")
     assert "gpt" not in content
     assert "grader" not in content
-    assert sheet.tables[0].rows == [{"texts": 400, "drawn": 50}]
 
 
 def test_the_same_seed_draws_the_same_texts(tmp_path: Path) -> None:

@@ -83,7 +83,7 @@ def test_ratings_alone_compare_systems_of_a_table_with_names_of_its_own(
     assert "in.csv:2: ter needs references, found none (the first of 12 lines" in ended.stderr
 
 
-def test_people_and_metrics(finish: Finish, tmp_path: Path) -> None:
+def test_people_and_metrics(finish: Finish) -> None:
     files = (f"{EXAMPLES}/preferences.jsonl", "--outputs", f"{EXAMPLES}/summaries.jsonl")
     asked = ("--metrics", "rouge_l", "word_count")
     results = finish("prefer", *files, *asked)
@@ -94,8 +94,6 @@ def test_people_and_metrics(finish: Finish, tmp_path: Path) -> None:
     assert (new["system"], new["wins"], new["ties"], new["losses"], old["wins"]) == ("new", 14, 4, 2, 2)
     assert [row["metric"] for row in tables["Agreement with preferences"]] == ["rouge_l", "word_count"]
     assert [row["judge"] for row in tables["How the judges favour longer texts"]] == ["rouge_l", "word_count"]
-    assert tables["Agreement among raters"][0]["raters"] == 2
-    assert (tmp_path / "here" / "plots").exists()  # ten inputs have intervals
 
 
 @pytest.mark.filterwarnings("default")

@@ -11,7 +11,8 @@ import pytest
 from sklearn.metrics import cohen_kappa_score
 
 import judge
-from core.errors import InputError, QuestionError, SettingError
+from core.errors import InputError, QuestionError, SettingError, write_settings_by
+from judge.cli import write_flag
 from judge.verdict_files import read_labels, read_verdicts
 from report.study import Study
 
@@ -175,14 +176,12 @@ def test_a_scorer_of_a_log_is_a_person(tmp_path: Path) -> None:
         judge.agree(write_log(tmp_path / "log.json"), people="ann")
 
 
-@pytest.mark.parametrize("names", ["sample", "id", "both"])
+@pytest.mark.parametrize("names", ["sample", "id"])
 def test_labels_join_the_samples_and_epochs_of_a_log(names: str, tmp_path: Path) -> None:
     log = write_log(tmp_path / "log.json", epochs=2)
     labels: list[dict] = [{"id": i, "human": row["human"]} for i, row in enumerate(ROWS)]
     if names == "id":
         labels = [{**row, "id": f"{row['id']}-2"} for row in labels]
-    elif names == "both":
-        labels = [{"sample": row["id"], "epoch": 1, "human": row["human"]} for row in labels]
     found = read_verdicts(log, judges="graded", labels=labels)
     rated = np.flatnonzero(~np.isnan(found.ratings("human")))
     assert len(rated) == (160 if names == "sample" else 80)
@@ -455,9 +454,11 @@ def test_rows_of_several_systems_without_an_input_or_a_system(tmp_path: Path) ->
 def test_texts_with_verdicts_alone_are_refused_with_a_command(tmp_path: Path) -> None:
     rows = [{"id": row["id"], "answer": f"An answer of {row['id']}.", "verdict": row["judge"]} for row in ROWS]
     path = write_csv(tmp_path / "v.csv", rows)
-    with pytest.raises(QuestionError, match=r"no column is left for .*labels takes a file") as error:
+    with pytest.raises(QuestionError, match=r"no column is left for .*; labels takes a file") as error:
         judge.agree(path)
     assert not error.value.answers
+    with write_settings_by(write_flag), pytest.raises(QuestionError, match="; --labels takes a file"):
+        judge.agree(path)
 
 
 def test_columns_of_fields_are_not_called_unread(tmp_path: Path) -> None:

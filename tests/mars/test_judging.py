@@ -1,14 +1,17 @@
 """Judging: the exact cases by hand, one reading against full recomputation, ties."""
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from transformers import AutoModelForCausalLM, Gemma2Config
 
-from mars.augmentation import Filling, SelfPlanningAugmenter, TokenBlank, choose_length
+from core.errors import SettingError
+from mars.augmentation import Filling, SelfPlanningAugmenter, TokenBlank, choose_length, get_output_embeddings
 from mars.planning import TIE
 from models.causal import CausalLM
 
@@ -57,6 +60,13 @@ def test_one_reading_equals_full_recomputation(lm: CausalLM, seed: int) -> None:
     before, fill, after = (rng.integers(4, 300, n).tolist() for n in (1 + 5 * seed, 1 + seed, 7 - seed))
     expected = recomputed(lm, before, fill, after)
     np.testing.assert_allclose(perplexities(lm, before, fill, after), expected, rtol=1e-5)
+
+
+def test_a_model_that_caps_its_logits_is_refused(lm: CausalLM) -> None:
+    sizes: dict[str, Any] = {"vocab_size": 60, "hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 4}
+    capped = Gemma2Config(num_key_value_heads=1, head_dim=8, final_logit_softcapping=2.0, **sizes)
+    with pytest.raises(SettingError, match="MARS needs a model"):
+        get_output_embeddings(CausalLM(AutoModelForCausalLM.from_config(capped).eval(), lm.tokenizer))
 
 
 @given(st.lists(st.floats(1.0, 1e6), min_size=1, max_size=12))

@@ -29,7 +29,7 @@ from meta_eval.design import Floats, Layout, lay_out
 from meta_eval.estimates import Estimate, estimate_mean, estimate_share
 from meta_eval.grouping import estimate_correlation, estimate_correlations
 from meta_eval.helped import help_mean
-from meta_eval.judges import compare_judges, measure_slices
+from meta_eval.judges import compare_judges
 from meta_eval.labels import agree_with_single, estimate_accuracy, estimate_harshness, estimate_kappa
 from meta_eval.length_control import control_length
 from meta_eval.permuted import (
@@ -210,28 +210,10 @@ def draw_judges(rng: np.random.Generator, rate: float, a: Judge, b: Judge, n: in
     yield "difference of accuracy", Held(found.differences["accuracy"], _find_right(b, rate) - _find_right(a, rate))
     if truth == 0:
         yield "any difference", bool(np.nanmin([*found.p_values.values()]) < LEVEL)
-    if abs(truth) >= 0.1:
-        yield "as good", found.is_as_good
 
 
 def _find_right(judge: Judge, rate: float) -> float:
     return judge.sensitivity * rate + judge.specificity * (1 - rate)
-
-
-def draw_slices(rng: np.random.Generator, rates: tuple[float, ...], sizes: tuple[int, ...], kappa: float) -> Found:
-    """Slices of one kappa and no harshness, whatever their rates of labels."""
-    names = np.repeat(np.arange(len(sizes)), sizes)
-    rate = np.array(rates)[names]
-    people = (rng.random(len(names)) < rate).astype(np.float64)
-    wrong = (1 - kappa) * rate * (1 - rate)
-    luck = rng.random(len(names))
-    said = np.where(people == 1, luck >= wrong / rate, luck < wrong / (1 - rate)).astype(np.float64)
-    found = measure_slices([str(name) for name in names], people, said, YES, lay_out(len(names)))
-    p_values = [p for row in found for p in (row.p_kappa, row.p_harshness) if not math.isnan(p)]
-    yield "any slice differs", min(p_values, default=1.0) < LEVEL
-    for row in found:
-        if not math.isnan(row.kappa.value):
-            yield f"kappa at rate {rates[int(row.slice)]:g}", Held(row.kappa, kappa)
 
 
 def rate_five(rng: np.random.Generator, layout: Layout) -> tuple[Floats, Floats]:
@@ -364,7 +346,7 @@ def draw_crowd(rng: np.random.Generator, texts: int, people: int, per_text: int)
     places = rng.random((people, texts)).argsort(axis=0)
     judge = np.where(rng.random(texts) < 0.85, is_yes, ~is_yes).astype(np.float64)
     table = np.where(places < per_text, labels, np.nan)
-    among, beside, _ = agree_with_single(table, {"j": judge}, YES, lay_out(texts))
+    among, beside = agree_with_single(table, {"j": judge}, YES, lay_out(texts))
     yield "people", Held(among.kappa, 0.64)
     yield "judge", Held(beside.kappa, 0.56)
     yield "difference", Held(beside.beside_people, -0.08)
@@ -449,12 +431,6 @@ KEPT: dict[Draws, Iterable[tuple[object, ...]]] = {  # the arguments of each des
         (0.3, Judge(0.9, 0.9), Judge(0.6, 0.9), 300),
         (0.5, Judge(0.8, 0.8), Judge(0.8, 0.8), 30),
     ],
-    draw_slices: [
-        ((0.05, 0.5), (40, 400), 0.6),
-        ((0.05, 0.5), (60, 60), 0.6),
-        ((0.03, 0.5), (300, 300), 0.6),
-        ((0.5,) * 4, (50,) * 4, 0.6),
-    ],
     draw_five: [(30, "8"), (30, "1"), (100, "1")],
     draw_helped: [
         (0.02, Judge(0.9, 0.99), 50, 1000),
@@ -532,7 +508,6 @@ def draw_designs(number: int) -> dict[str, Draw]:
             ("share", partial(draw_share, inputs=inputs, kind=kind, share=rate, ties=0.0)),
             ("labels", partial(draw_labels, rate=rate, judge=judge, n=n)),
             ("judges", partial(draw_judges, rate=rate, a=judge, b=other, n=n)),
-            ("slices", partial(draw_slices, rates=(rate, 0.5), sizes=(inputs, n), kappa=r)),
             ("helped", partial(draw_helped, rate=rate, judge=judge, labelled=inputs, total=10 * inputs)),
             ("correlations", partial(draw_correlations, inputs=inputs, kind=kind, r=r)),
             ("metrics", partial(draw_metrics, inputs=inputs, kind=kind, r=r, statistic="spearman")),

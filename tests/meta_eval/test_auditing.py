@@ -19,9 +19,6 @@ def test_damage_by_hand():
     found = audit_damage(before, [before - 1, before - 3])
     unit = 1 / math.sqrt(2.5)
     assert [fall.value for fall in found.falls] == pytest.approx([unit, 3 * unit])
-    assert [step.value for step in found.steps] == pytest.approx([2 * unit])
-    assert found.wins_over_damage.value == 1.0
-    assert 0.4 < found.wins_over_damage.low < found.wins_over_damage.high == 1.0
     assert found.falls[0].reason == "an interval needs at least 10 inputs, but there are 5"
     assert not found.is_monotone  # five texts cannot show it
 
@@ -32,10 +29,8 @@ def test_damage_that_is_not_seen_or_not_monotone(seed):
     before = rng.normal(size=100)
     unseen = audit_damage(before, before + 0.1 * rng.normal(size=(3, 100)))
     assert not unseen.is_monotone or unseen.falls[-1].value < 0.1
-    assert unseen.wins_over_damage.value == pytest.approx(0.5, abs=0.2)
     risen = audit_damage(before, [before - 1, before - 0.5 + 0.1 * rng.normal(size=100)])
     assert risen.falls[-1].low > 0
-    assert risen.steps[0].high < 0
     assert not risen.is_monotone
     seen = audit_damage(before, [before - k + 0.3 * rng.normal(size=100) for k in (0.5, 1.0, 1.5)])
     assert seen.is_monotone

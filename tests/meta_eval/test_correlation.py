@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -105,6 +105,7 @@ vectors = (
 
 
 @given(vectors, st.randoms(use_true_random=False))
+@settings(deadline=None)
 def test_properties(pair, random):
     x, y = (np.array(v, dtype=float) for v in pair)
     order = list(range(len(x)))
@@ -221,11 +222,10 @@ def test_faults_of_names(names, message):
         lay_out(2, **names)
 
 
-def test_kendall_of_few_and_of_many_examples_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_kendall_of_many_examples_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(0)
     x, y = rng.integers(0, 9, (2, 40)).astype(float)
-    drawn = rng.integers(0, 3, (5, 40)).astype(float)
-    weights = np.concatenate([np.ones((1, 40)), 1 - np.eye(40), drawn, np.eye(40)[:1]])
+    weights = np.concatenate([np.ones((1, 40)), 1 - np.eye(40)])
     compared = kendall(x, y, weights)
-    monkeypatch.setattr("meta_eval.correlation.MOST_COMPARED", 0)
+    monkeypatch.setattr("meta_eval.correlation.BATCH", 300)
     np.testing.assert_array_equal(compared, kendall(x, y, weights))

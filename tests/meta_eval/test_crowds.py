@@ -29,7 +29,7 @@ def draw_labels(texts: int, people: int, per_text: int, seed: int = 0) -> tuple[
 def test_a_crowd_agrees_as_the_same_people_would_on_all_texts() -> None:
     """Two people agree in .82 and judge and person in .78 of texts; half of them agree by chance."""
     table, judge = draw_labels(texts=3000, people=300, per_text=3)
-    people, of_judge, _ = agree_with_single(table, {"j": judge}, YES, lay_out(3000))
+    people, of_judge = agree_with_single(table, {"j": judge}, YES, lay_out(3000))
     assert people.n == 9000
     assert people.kappa.value == pytest.approx(2 * 0.82 - 1, abs=0.03)
     assert of_judge.kappa.value == pytest.approx(2 * 0.78 - 1, abs=0.03)

@@ -37,6 +37,18 @@ def test_a_layer_in_float32_copies_some_rows_at_a_time(bias: bool, monkeypatch: 
     assert layer(states).requires_grad
 
 
+def test_a_gpu_without_bfloat16_is_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.accelerator, "current_accelerator", lambda check_available: torch.device("cuda"))
+    monkeypatch.setattr(torch.accelerator, "device_count", lambda: 2)
+    monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda including_emulation: False)
+    monkeypatch.setattr(torch.cuda, "get_device_name", lambda device: "V100")
+    check_device("cuda:1", "float16")
+    with pytest.raises(SettingError, match="dtype=bfloat16, but V100 does not support bfloat16"):
+        check_device("cuda", "bfloat16")
+    with pytest.raises(SettingError, match="this machine has 2 devices of the kind cuda"):
+        check_device("cuda:2")
+
+
 def test_weights_are_counted_from_headers(tmp_path: Path) -> None:
     save_file({"a": torch.zeros(3, 4)}, tmp_path / "model-1.safetensors")
     save_file({"b": torch.zeros(5, dtype=torch.bfloat16), "c": torch.zeros(())}, tmp_path / "model-2.safetensors")

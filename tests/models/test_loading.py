@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tokenizers import Tokenizer, models
-from transformers import PreTrainedTokenizerFast
+from tokenizers import Tokenizer, models, trainers
+from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
 from core.errors import InputError, MissingModelError
 from models.causal import CausalLM
@@ -40,14 +40,14 @@ def test_every_kind_of_model_says_so(tmp_path: Path, load: Callable[[str], Any])
         ("no/such", "^no/such: there is no such folder, the model is not in the cache, and the model hub"),
         (str(tmp_path / "no" / "such"), "there is no such folder, and the model hub has no such names"),
         ("../no/such", "there is no such folder, and the model hub has no such names"),
-        (str(tmp_path / "empty"), "the model in this folder cannot be loaded"),
+        (str(tmp_path / "empty"), r"a model's folder has .*, but this one has none of them"),
     ]
     for name, message in cases:
         with pytest.raises(MissingModelError, match=message) as found:
             load(name)
         assert found.value.fetchable == (name == "no/such")
     (tmp_path / "file").write_text("{}")
-    with pytest.raises(InputError, match="there is no such folder"):
+    with pytest.raises(InputError, match="but this is a file"):
         load(str(tmp_path / "file"))
 
 
@@ -91,6 +91,17 @@ def test_a_panic_of_a_library_is_a_fault_of_the_folder(tmp_path: Path) -> None:
         load_pretrained(panic, tmp_path)
     with pytest.raises(PanicError):
         load_pretrained(panic, "no/such")
+
+
+def test_a_tokenizer_draws_nothing(tmp_path: Path) -> None:
+    """With BPE's dropout a text has other tokens each time."""
+    raw = Tokenizer(models.BPE(unk_token="<unk>", dropout=0.5))
+    raw.train_from_iterator(["abcdefgh abcdefgh"] * 9, trainers.BpeTrainer(special_tokens=["<unk>"]))
+    PreTrainedTokenizerFast(tokenizer_object=raw, unk_token="<unk>").save_pretrained(tmp_path)
+    tokenizer = load_tokenizer(tmp_path)
+    assert {tuple(tokenizer("abcdefgh")["input_ids"]) for _ in range(30)} == {(tokenizer.get_vocab()["abcdefgh"],)}
+    drawing = AutoTokenizer.from_pretrained(tmp_path)
+    assert len({tuple(drawing("abcdefgh")["input_ids"]) for _ in range(30)}) > 1
 
 
 def test_a_tokenizer_is_tried_with_a_text(tmp_path: Path) -> None:

@@ -25,7 +25,6 @@ from transformers import (
     UMT5Config,
 )
 
-from core.errors import SettingError
 from models import model
 from models.causal import CausalLM
 from models.families import ENCODER_DECODERS, find_family
@@ -92,17 +91,16 @@ def test_pairs_that_are_read_once_may_differ_in_what_is_given(lm: ConditionalLM)
         np.testing.assert_allclose(row, full[n:], atol=1e-5)
 
 
-def test_a_model_that_caps_its_logits_is_refused() -> None:
+@pytest.mark.parametrize("cap", [None, 0.5])
+def test_a_model_that_caps_its_logits(cap: float | None) -> None:
     """Its logits are not a plain product; without a cap they are."""
     sizes: Any = {"num_hidden_layers": 1, "num_attention_heads": 2, "num_key_value_heads": 1, "head_dim": 8}
     sizes |= {"vocab_size": 300, "hidden_size": 16, "intermediate_size": 32}
-    config = Gemma2Config(final_logit_softcapping=None, initializer_range=0.5, **sizes)
-    lm = CausalLM(initialise_model(Gemma2ForCausalLM, config, seed=0).eval(), build("gpt2").tokenizer)
-    found = lm.log_probabilities([([5, 6], [7, 8, 9])])[0]
-    np.testing.assert_allclose(found, plain_log_probabilities(lm, [5, 6], [7, 8, 9]), atol=1e-5)
-    config.final_logit_softcapping = 0.5
-    with pytest.raises(SettingError, match=r"logits of Gemma2ForCausalLM are not .* \(final_logit_softcapping\)"):
-        lm.log_probabilities([([5, 6], [7, 8, 9])])
+    config = Gemma2Config(final_logit_softcapping=cap, initializer_range=0.5, **sizes)
+    capped = CausalLM(initialise_model(Gemma2ForCausalLM, config, seed=0).eval(), build("gpt2").tokenizer)
+    assert (capped.output_head().project is None) == (cap is None)
+    found = capped.log_probabilities([([5, 6], [7, 8, 9])])[0]
+    np.testing.assert_allclose(found, plain_log_probabilities(capped, [5, 6], [7, 8, 9]), atol=1e-5)
 
 
 def test_what_does_not_fit_into_memory_is_halved(

@@ -1,4 +1,4 @@
-"""What judges were asked and answered: the lines that are read back, the page for a person, names of models."""
+"""What a judge was asked and answered about pairs: the lines that are read back, and the page for a person."""
 
 import json
 import math
@@ -13,8 +13,8 @@ import judge
 from baselines.chat import Question, Replies
 from baselines.llm_judge import LLMJudge
 from baselines.replies import ChosenToken, Reply
-from core.errors import SettingError
 from report import results
+from report.asked import write_answers
 from report.page import choose_asked, render
 
 INPUTS = 8
@@ -24,10 +24,9 @@ RUN |= {"started": "2026-01-02T03:04:05+00:00", "seconds": 5.0, "timings": {}}
 
 @dataclass
 class Toy:
-    """Prefers the text with more `x`, with a probability of .8; rates by the number of `x`."""
+    """Prefers the text with more `x`, with a probability of .8."""
 
     name: str = "folder/toy-1b"
-    most_tokens: int | None = 1
     depends: dict[str, Any] = field(default_factory=dict)
 
     def ask_all(self, questions: Sequence[Question], parallel: int) -> Replies:
@@ -36,10 +35,6 @@ class Toy:
             yield place, self.answer(question.text)
 
     def answer(self, question: str) -> Reply:
-        if "mute" in question:
-            return Reply(text="I cannot say.")
-        if "Text B:" not in question:
-            return Reply(text=str(question.split("```")[1].count("x")))
         _, first, _, second, _ = question.split("```")
         letter = "A" if first.count("x") >= second.count("x") else "B"
         shares = ((letter, math.log(0.8)), ("AB".replace(letter, ""), math.log(0.2)))
@@ -73,8 +68,9 @@ def people(tmp_path: Path) -> Path:
 
 
 def ask(answers: Path, outputs: Path, people: Path | None = None) -> Any:
-    asking = LLMJudge(Toy(), ("coherence",))
-    return judge.prefer(outputs, judge=asking, human_labels=people, answers=answers)
+    study = judge.prefer(outputs, judge=LLMJudge(Toy(), ("coherence",)), human_labels=people)
+    write_answers(study.asked, answers)
+    return study
 
 
 def test_answers_about_pairs_are_read_back(outputs: Path, people: Path, tmp_path: Path) -> None:
@@ -95,7 +91,7 @@ def test_answers_about_pairs_are_read_back(outputs: Path, people: Path, tmp_path
 
 
 def test_a_line_has_every_question_with_its_answer(outputs: Path, people: Path, tmp_path: Path) -> None:
-    study = ask(tmp_path / "answers.jsonl", outputs, people)
+    ask(tmp_path / "answers.jsonl", outputs, people)
     line = read_lines(tmp_path / "answers.jsonl")[0]
     names = {"group": "q0", "system_a": "new", "system_b": "old", "people": "new", "rater": "folder/toy-1b"}
     assert {name: line[name] for name in names} == names
@@ -104,7 +100,6 @@ def test_a_line_has_every_question_with_its_answer(outputs: Path, people: Path, 
     assert (one["about"], other["about"]) == ("new first", "old first")
     assert (one["answer"], one["reason"], one["verdict"]) == ("B", None, pytest.approx(0.2))
     assert one["question"].index("x \n") < one["question"].index("x x")
-    assert study.files == (tmp_path / "answers.jsonl",)
 
 
 def test_the_page_has_disagreements_first(outputs: Path, people: Path, tmp_path: Path) -> None:
@@ -124,55 +119,3 @@ def test_the_page_holds_as_much_as_it_may(
     assert 0 < len(shown) < len(study.asked)
     outcome = study
     assert f"The page holds {len(shown)} of {INPUTS}" in render(outcome, results.results(outcome, RUN), "")
-
-
-@pytest.fixture
-def texts(tmp_path: Path) -> Path:
-    rows = [{"id": f"t{i}", "text": "x" * (i % 5 + 1)} for i in range(39)]
-    return write_lines(tmp_path / "texts.jsonl", [*rows, {"id": "t39", "text": "mute"}])
-
-
-@pytest.fixture
-def labels(tmp_path: Path) -> Path:
-    return write_lines(tmp_path / "labels.jsonl", [{"id": f"t{i}", "label": (i + i // 20) % 5 + 1} for i in range(40)])
-
-
-def rate(source: Path, **settings: Any) -> Any:
-    return judge.agree(source, LLMJudge(Toy(), ("coherence",)), cues=False, **settings)
-
-
-def test_answers_about_texts_are_read_back(texts: Path, labels: Path, tmp_path: Path) -> None:
-    """As FILE beside the same labels they give the same figures; as labels they are what the judge said."""
-    first = rate(texts, labels=labels, answers=tmp_path / "answers.jsonl")
-    again = judge.agree(tmp_path / "answers.jsonl", labels=labels, cues=False)
-    assert [row.metric for row in first.found.rows] == [row.metric for row in again.found.rows] == ["toy-1b"]
-    for one, other in zip(first.found.rows, again.found.rows, strict=True):
-        assert (one.n, one.spearman.value, one.kendall.value) == (other.n, other.spearman.value, other.kendall.value)
-    scored = write_lines(tmp_path / "v.jsonl", [{"id": f"t{i}", "judge": i % 5 + 1} for i in range(39)])
-    as_labels = judge.agree(scored, labels=tmp_path / "answers.jsonl", cues=False)
-    assert as_labels.found.rows[0].spearman.value == pytest.approx(1)
-
-
-def test_ratings_of_the_file_itself_stay_in_the_lines(texts: Path, tmp_path: Path) -> None:
-    rows = [{**row, "ratings": {"good": i % 4}} for i, row in enumerate(read_lines(texts))]
-    first = rate(write_lines(tmp_path / "rated.jsonl", rows), answers=tmp_path / "answers.jsonl")
-    again = judge.agree(tmp_path / "answers.jsonl", cues=False)
-    assert first.found.rows[0].spearman == again.found.rows[0].spearman
-
-
-def test_lines_about_texts_say_why_there_is_no_verdict(texts: Path, labels: Path, tmp_path: Path) -> None:
-    study = rate(texts, labels=labels, answers=tmp_path / "answers.jsonl")
-    *_, line = read_lines(tmp_path / "answers.jsonl")
-    (answer,) = line["answers"]
-    assert (answer["judge"], answer["about"], answer["verdict"]) == ("toy-1b", "coherence", None)
-    assert (answer["answer"], line["scores"]) == ("I cannot say.", {"toy-1b": None})
-    assert answer["reason"] == "coherence: the judge gave no number from 1 to 5, but 'I cannot say.'"
-    html = render(study, results.results(study, RUN), "")
-    assert "Answers of judges" not in html
-    assert "I cannot say." in html  # in the table of texts
-
-
-@pytest.mark.parametrize(("name", "what"), [("answers.csv", r"ends in \.jsonl"), ("no/answers.jsonl", "folder")])
-def test_a_place_for_answers_is_checked_first(name: str, what: str, outputs: Path, tmp_path: Path) -> None:
-    with pytest.raises(SettingError, match=what):
-        ask(tmp_path / name, outputs)

@@ -13,8 +13,7 @@ from core.example import Example
 from core.scores import Scores
 from experiments.contracts import Study
 from meta_eval.agreement import list_agreement
-from meta_eval.design import Floats
-from meta_eval.design import lay_out
+from meta_eval.design import Floats, lay_out
 from meta_eval.grouping import difference
 from meta_eval.scored_set import ScoredSet
 from report import results

@@ -50,9 +50,9 @@ QUESTION = "question: coherent? </s> response: {response} </s> dialogue history:
 CHAT = "{% for m in messages %}{{ m.content }}{% endfor %}"
 
 
-def count_letters(examples: Sequence[Example], least: int = 0) -> list[int]:
+def count_letters(examples: Sequence[Example]) -> list[int]:
     """A metric that is a plain function."""
-    return [max(least, len(example.full_text)) for example in examples]
+    return [len(example.full_text) for example in examples]
 
 
 def rater(seed: int, side: Side, template: str) -> CausalLM:
@@ -80,7 +80,7 @@ PLAIN: dict[str, Callable[..., Metric]] = {  # metrics without a model
     "rouge_1": lambda: Rouge("rouge1"),
     "rouge_2": lambda: Rouge("rouge2"),
     "meteor": Meteor,
-    "function": lambda **settings: FunctionMetric(count_letters, settings),
+    "function": lambda: FunctionMetric(count_letters),
 }
 
 

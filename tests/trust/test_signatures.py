@@ -27,7 +27,7 @@ CHANGES: dict[str, list[dict[str, Any]]] = {
     "meteor": [{}],
     "chrf": [{}, {"word_order": 2}],
     "ter": [{}],
-    "function": [{}, {"least": 2}],
+    "function": [{}],
     "bertscore": [*ENCODERS, {"layers": 1}],
     "bleurt": [*ENCODERS, {"reference": "context"}],
     "sentence_mover": [*ENCODERS, {"max_length": 12}, {"vector": 1.0}, {"vector": 2.0}],

@@ -100,7 +100,7 @@ def test_main_job_leaves_results_and_is_found_again(finish: Callable[..., Any], 
 
 
 def test_sentences_keep_their_concepts(finish: Callable[..., Any], tmp_path: Path) -> None:
-    chosen = ("model.rules=[mesgar]", "model.baseline=null")
+    chosen = ("model.rules=[mesgar]", "model.spelling=normal", "model.baseline=null")
     results = finish("+exp=cdm_commongen", *TOY.split(), *chosen, f"outputs={tmp_path}", plots=False)
     agreement = [row for row in results["table"] if row["table"] == "agreement"]
     shown = {row["metric"] for row in agreement}
@@ -110,6 +110,7 @@ def test_sentences_keep_their_concepts(finish: Callable[..., Any], tmp_path: Pat
     negatives = json.loads((folder / "negatives.json").read_text("utf-8"))
     pairs = list(zip(negatives["positives"], negatives["negatives"], strict=True))
     assert all(good[0] == bad[0] and good[1] != bad[1] for good, bad in pairs)  # the concepts are given
+    assert all(turn == turn.lower() for turns, _ in pairs for turn in turns)
 
 
 def test_every_held_out_dialogue_has_one_purpose() -> None:

@@ -67,7 +67,8 @@ def test_rows_of_both_kinds_have_every_score_and_stages_are_found_again(
     assert sum(logit > 0 for logit in logits) / 12 == rows[0]["by_seed"]["hsr_1"][0]
     explained = lines[0]["explanations"]
     assert set(explained) == {"bilstm_seed_0", "bert_seed_0"}  # colours on the page, of the first seed of each kind
-    assert len(explained["bilstm_seed_0"]["parts"]) == 2  # the source and the text
+    ((_, added),) = explained["bilstm_seed_0"]["parts"]  # the only sentence has the whole logit
+    assert added == pytest.approx(lines[0]["scores"]["bilstm_seed_0"]["logit"], abs=1e-3)
     assert (first / "models/discriminator_bert_seed_1/encoder/config.json").is_file()
     stages = list_stages(tmp_path / "outputs")
     assert len(stages) == 4

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from data.scored import read_scored
 from discriminators.guides import CausalGuide
 from judge.browser.judging import DemoModels
 from judge.steering import SteeredText
@@ -16,12 +15,10 @@ from models.causal import CausalLM
 
 pytest.importorskip("gradio")
 pages = pytest.importorskip("judge.browser.page")
-judge_tab = pytest.importorskip("judge.browser.judge_tab")
 pytestmark = [  # gradio's, which leaves event loops open
     pytest.mark.filterwarnings("default", "ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
 ]
 
-EXAMPLES = Path(__file__).parents[3] / "docs" / "examples"
 TYPED = ("The soup was hot.", False, "", "", "", "")
 
 
@@ -46,25 +43,16 @@ def test_a_folder_without_models_judges_by_counting(tmp_path: Path) -> None:
     assert "choose at least one metric" in called["on_score"](*TYPED, [])
 
 
-def test_every_button_of_an_example_has_its_own_words() -> None:
-    found = [
-        (name, example) for name in judge_tab.SOURCES for example in read_scored(EXAMPLES / f"{name}.jsonl").examples
-    ]
-    named = [judge_tab.name_example(name, example) for name, example in found]
-    assert len(set(named)) == len(named)
-    assert "dialogues cat-5: hello tom, do you have t…" in named
-
-
 def test_a_token_guided_and_not_and_its_candidates(tmp_path: Path, lm: CausalLM, guide: CausalGuide) -> None:
     lm.save_pretrained(tmp_path / "generator")
     guide.save_pretrained(tmp_path / "guide_bad")
     called = functions(DemoModels.load(str(tmp_path)))
-    *_, (guided, unguided, found, fault) = called["on_write"]("the food", "bad", 4.0, 2, 3, 0)
-    assert ([guided[0], unguided[0]], fault) == ([("the food ", None)] * 2, "")  # with the space of the next token
+    *_, (guided, unguided, found, fault) = called["on_write"]("the food", "bad", 4.0, 3, 0)
+    assert ([guided[0], unguided[0]], fault) == ([("the food", None)] * 2, "")
     assert len(guided) == len(unguided) == 4
     shown = called["show"](found, SimpleNamespace(index=1))
     assert "Step 1" in shown
-    ((*_, none, fault),) = called["on_write"]("the food", "good", 4.0, 2, 3, 0)
+    ((*_, none, fault),) = called["on_write"]("the food", "good", 4.0, 3, 0)
     assert (none, "label must be one of bad, but is &#x27;good&#x27;" in fault) == (SteeredText(""), True)
 
 
