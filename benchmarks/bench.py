@@ -1,17 +1,14 @@
 """Speed beside the plain way of doing the same work: `python -m benchmarks.bench CASE`.
 
 Both ways of a case run in turn in one process and must give the same result; the median of their ratios is printed.
-Models have random weights, but for those of `--models FOLDER`. Cases:
+Models have random weights. Cases:
 
 - ctrl_eval: CTRLEval beside `lm_score` of the released program, batches of 8 in file order (thu-coai/CTRLEval).
 - mars: augmentation of masked endings of built-in stories, all together beside one at a time.
-- pretrained: log-probabilities of dialogues by a causal model beside the plain forward of transformers, which reads
-  each source with its target alone.
 """
 
 import argparse
 import os
-import statistics
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -23,15 +20,12 @@ import numpy as np
 import torch
 from torch.nn import CrossEntropyLoss
 
-from cdm.infilling import PairReading
-from cdm.segments import Gap
 from core.example import Example
 from ctrl_eval.aspects import ASPECTS
 from ctrl_eval.ensemble import aggregate
 from ctrl_eval.metric import CTRLEval
 from ctrl_eval.patterns import Pattern
 from ctrl_eval.prompts import load_prompts
-from data.builtin.dialogues import generate_dialogues
 from data.builtin.stories import generate_stories
 from data.documents import count_documents
 from data.sets.builtin import builtin_corpus
@@ -46,11 +40,8 @@ from models.seq2seq import Seq2SeqLM
 from models.tiny import train_tokenizer
 from tests.random_models import build_random
 
-SOURCE_TOKENS = 160  # of a dialogue
 MASKING_RATIOS = (0.2, 0.4, 0.6)  # of MARS
 PROMPTS = load_prompts("sentiment")
-LogP = Sequence[np.ndarray]  # log-probabilities of the tokens of each target, in nats
-SourceTarget = tuple[Sequence[int], Sequence[int]]  # token ids that a model reads, and those that it scores
 
 
 def timed(work: Callable[[], Any], device: str) -> tuple[Any, float]:
@@ -86,18 +77,15 @@ def compare(
     chosen: argparse.Namespace,
 ) -> tuple[Any, Any]:
     """Prints the seconds of both ways for `number` pieces of work, and returns their results."""
-    here()  # warm up
-    seconds: list[tuple[float, float]] = []
-    expected = found = None
-    for _ in range(chosen.runs):
-        expected, of_plain = timed(plain, chosen.device)
-        found, of_here = timed(here, chosen.device)
-        seconds.append((of_plain, of_here))
-    ratios = [of_plain / of_here for of_plain, of_here in seconds]
-    of_plain, of_here = (statistics.median(way) / number for way in zip(*seconds, strict=True))
-    print_row(
-        what, number, of_plain, of_here, f"{statistics.median(ratios):.2f} [{min(ratios):.2f}, {max(ratios):.2f}]"
-    )
+    found = here()  # warm up
+    expected = None
+    seconds = np.empty((chosen.runs, 2))
+    for of_run in seconds:
+        expected, of_run[0] = timed(plain, chosen.device)
+        found, of_run[1] = timed(here, chosen.device)
+    ratios = seconds[:, 0] / seconds[:, 1]
+    median = f"{np.median(ratios):.2f} [{ratios.min():.2f}, {ratios.max():.2f}]"
+    print_row(what, number, *(np.median(seconds, axis=0) / number).tolist(), median)
     return expected, found
 
 
@@ -143,12 +131,12 @@ def score_as_released(metric: CTRLEval, aspect: str, rows: Sequence[Example]) ->
 
 def ctrl_eval(chosen: argparse.Namespace) -> None:
     rows = chosen.rows + -chosen.rows % 8
-    reviews = builtin_corpus(
+    (reviews,) = builtin_corpus(
         "builtin_reviews",
         train=1,
         held_out=1,
         rated=rows,
-    ).rated[0]
+    ).rated
     texts = reviews.examples[: chosen.rows]
     # each label word is one token
     read = [row.full_text for row in texts] + [" ".join(PROMPTS.words)] * 20
@@ -160,23 +148,13 @@ def ctrl_eval(chosen: argparse.Namespace) -> None:
     )
     for name in chosen.models or ("small PEGASUS", "PEGASUS-large, one layer of 16"):
         lm = Seq2SeqLM(build_random(name).to(chosen.device), tokenizer)
-        infiller = Infiller(
-            lambda lm=lm: lm,
-            tokenizer,
-            PEGASUS,
-            512,
-        )
+        infiller = Infiller(lambda lm=lm: lm, tokenizer, PEGASUS, 512)
         metric = CTRLEval(infiller, prompts=PROMPTS, token_budget=2048 if chosen.device == "cpu" else 16_384)
         for aspect in metric.aspects:
             of_aspect = replace(metric, aspects=(aspect,))
             # a text has 24 prompts of relevance
             some = texts[: max(1, len(texts) // 4)] if aspect == "attribute_relevance" else texts
-            plain = partial(
-                score_as_released,
-                metric,
-                aspect,
-                some,
-            )
+            plain = partial(score_as_released, metric, aspect, some)
             here = partial(of_aspect.score_all, some)
             released, scores = compare(
                 f"{name}, {aspect}",
@@ -220,81 +198,22 @@ def mars(chosen: argparse.Namespace) -> None:
         together = SelfPlanningAugmenter(lm, Augmentation(), token_budget=10**9)
         alone = SelfPlanningAugmenter(lm, Augmentation(), token_budget=1)
         ways = (partial(way.augment, jobs) for way in (alone, together))
-        for one, other in zip(
-            *compare(
-                name,
-                len(jobs),
-                *ways,
-                chosen=chosen,
-            ),
-            strict=True,
-        ):
-            assert one.text == other.text, "the texts must not depend on the batch"
+        texts = [[filled.text for filled in way] for way in compare(name, len(jobs), *ways, chosen=chosen)]
+        assert texts[0] == texts[1], "the texts must not depend on the batch"
 
 
-@torch.inference_mode()
-def score_plainly(lm: CausalLM, pairs: Sequence[SourceTarget]) -> LogP:
-    """Computes log P (nats) of each target by the plain forward pass of transformers, one pair at a time."""
-    rows: list[np.ndarray] = []
-    for source, target in pairs:
-        ids = torch.tensor([[*source, *target]], device=lm.device)
-        output = lm.model(input_ids=ids[:, :-1], use_cache=False)
-        logits = output.logits[0, len(source) - 1 :].float()
-        written = ids[0, len(source) :, None]
-        scores = logits.log_softmax(-1).gather(-1, written)
-        rows.append(scores.squeeze(-1).cpu().numpy())
-    return rows
-
-
-def largest_difference(some: LogP, others: LogP) -> float:
-    """Returns the largest absolute difference between two lists of log-probabilities, in nats."""
-    return max(float(np.abs(a - b).max()) for a, b in zip(some, others, strict=True))
-
-
-def pretrained(chosen: argparse.Namespace) -> None:
-    dialogues = [example.turns for example in generate_dialogues(chosen.rows, seed=0)]
-    for name in chosen.models or ():
-        lm = CausalLM.from_pretrained(name, chosen.device, chosen.dtype)
-        for order in ("left-to-right", "fill-in-the-middle"):
-            pairs = list_gaps(lm, dialogues, order)
-            plain = partial(score_plainly, lm, pairs)
-            here = partial(lm.log_probabilities, pairs, token_budget=2048)
-            differ = largest_difference(
-                *compare(
-                    f"{name}, {order}",
-                    len(pairs),
-                    plain,
-                    here,
-                    chosen,
-                )
-            )
-            print(f"largest difference: {differ:.1e} nats")
-
-
-def list_gaps(lm: CausalLM, dialogues: Sequence[Sequence[str]], order: Any) -> list[SourceTarget]:
-    """Lists each turn of each dialogue as a target; the source is what this `order` reads of the other turns."""
-    tokenised = PairReading(SOURCE_TOKENS, order=order, separator="\n").tokenise(lm, dialogues)
-    pairs: list[SourceTarget] = []
-    for turns in tokenised.dialogues:
-        for number, turn in enumerate(turns):
-            task = tokenised.task(turns, Gap(number, 0, len(turn)))
-            target = tokenised.infilling.target(task.segment)
-            pairs.append((task.source, target))
-    return pairs
-
-
-CASES = {case.__name__: case for case in (ctrl_eval, mars, pretrained)}
+CASES = {case.__name__: case for case in (ctrl_eval, mars)}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("case", choices=CASES)
-    parser.add_argument("--models", nargs="*", help="names of tests/random_models.py, or folders (pretrained)")
+    parser.add_argument("--models", nargs="*", help="names of tests/random_models.py")
     parser.add_argument(
         "--rows",
         type=int,
         default=8,
-        help="texts, references or dialogues",
+        help="texts or references",
     )
     parser.add_argument(
         "--runs",
@@ -303,16 +222,9 @@ def main() -> None:
         help="of each way",
     )
     parser.add_argument("--device", default="cpu")
-    parser.add_argument("--dtype", default="float32", help="of pretrained")
     chosen = parser.parse_args()
     print(f"{chosen.case}, {describe_machine()}")
-    print_header(
-        "work",
-        "pieces",
-        "plain way, s each",
-        "here, s each",
-        "times as fast",
-    )
+    print_header("work", "pieces", "plain way, s each", "here, s each", "times as fast")
     CASES[chosen.case](chosen)
 
 

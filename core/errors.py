@@ -5,6 +5,7 @@ import json
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -231,35 +232,26 @@ def group_faults(faults: Sequence[str]) -> list[str]:
     >>> group_faults([fault("in.jsonl", line, "text is empty") for line in range(1, 100_001)])
     ['in.jsonl:1: text is empty (the first of 100,000 lines with this fault: 1, 2, 3, 4, 5, …)']
     """
-    groups: dict[tuple[str, ...], list[tuple[str, str]]] = {}
-    for sentence in _sort_by_line(faults):
+    groups: dict[tuple[str, str], list[tuple[int, str]]] = {}
+    for sentence in faults:
         placed = PLACED.fullmatch(sentence)
-        if placed:
-            groups.setdefault((placed["path"], placed["what"]), []).append((placed["line"], sentence))
-        else:
-            groups.setdefault((sentence,), []).append(("", sentence))
-    lines: list[str] = []
+        path, _, what = sentence.partition(": ")
+        key, line = ((placed["path"], placed["what"]), int(placed["line"])) if placed else ((path, what), 0)
+        groups.setdefault(key, []).append((line, sentence))
+    files = [*dict.fromkeys(path for path, _ in groups)]
     for group in groups.values():
-        numbers = [number for number, _ in group]
-        sentences = [sentence for _, sentence in group]
-        if len(group) < GROUPED_FROM:
+        group.sort(key=itemgetter(0))
+    lines: list[str] = []
+    for key in sorted(groups, key=lambda key: (files.index(key[0]), groups[key][0][0])):
+        numbers, sentences = zip(*groups[key], strict=True)
+        if len(numbers) < GROUPED_FROM:
             lines += sentences
         else:
-            shown = list_first(numbers, SHOWN_LINES)
-            lines.append(f"{sentences[0]} (the first of {len(group):,} lines with this fault: {shown})")
+            shown = list_first([*map(str, numbers)], SHOWN_LINES)
+            lines.append(f"{sentences[0]} (the first of {len(numbers):,} lines with this fault: {shown})")
     if len(lines) > SHOWN_FAULTS:
         lines[SHOWN_FAULTS:] = [f"… and {len(lines) - SHOWN_FAULTS:,} more such lines"]
     return lines
-
-
-def _sort_by_line(faults: Sequence[str]) -> list[str]:
-    """Sorts the faults of a file by line, behind those of the file as a whole; files stay in their order."""
-    files: dict[str, list[tuple[int, str]]] = {}
-    for sentence in faults:
-        placed = PLACED.fullmatch(sentence)
-        path = placed["path"] if placed else sentence.partition(": ")[0]
-        files.setdefault(path, []).append((int(placed["line"]) if placed else 0, sentence))
-    return [sentence for numbered in files.values() for _, sentence in sorted(numbered, key=lambda pair: pair[0])]
 
 
 def format_value(value: object) -> str:

@@ -8,10 +8,11 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import wraps
+from functools import partial, wraps
 from inspect import signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, dataclass_transform
+from types import NoneType
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, dataclass_transform, get_args, get_type_hints
 
 from annotated_types import Ge, Gt, Le, Lt
 
@@ -157,6 +158,16 @@ def _setting_fault(error: ValidationError, *name: str) -> SettingError:
         within = "".join(f"[{key!r}]" for key in path[1:])
         sentences.append(f"{path[0]}{within} {rule}, but is {value!r}")
     return SettingError("\n".join(sentences))
+
+
+def check_arguments(call: partial[Any]) -> None:
+    """Raises SettingError for a plain value (no object) of which the function of a partial takes no such type."""
+    types = get_type_hints(call.func, include_extras=True)
+    for name, value in call.keywords.items():
+        kind = types.get(name, Any)
+        is_plain = isinstance(value, str | int | float | list)
+        if is_plain or (value is None and NoneType not in get_args(kind)):
+            check(kind, **{name: value})
 
 
 def read_settings(path: Path, kind: Callable[..., object]) -> dict[str, Any]:

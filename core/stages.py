@@ -14,7 +14,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from functools import cache, cached_property, partial
 from pathlib import Path
 from stat import S_ISDIR
@@ -211,8 +211,6 @@ class Stages:
     first: bool = True
     # seconds after which a waiting process gives up
     patience: float = 24 * 3600.0
-    # the stages that this object has built or found, which the log names once
-    named: set[Path] = field(default_factory=set, init=False, repr=False, compare=False)
 
     def get(
         self,
@@ -245,9 +243,8 @@ class Stages:
         if not is_whole(final):
             with _lock(final):
                 self._build(final, depends, build)
-        elif final not in self.named:
+        else:
             log.info("found %s", final)
-        self.named.add(final)
         return final
 
     def _build(self, final: Path, depends: Depends, build: Callable[[Path], None]) -> None:

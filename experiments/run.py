@@ -9,6 +9,7 @@ import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from traceback import walk_tb
 
 # Python puts the folder of a script on sys.path, where experiments/mars would hide mars. The repository replaces it.
 HERE = Path(__file__).resolve().parent
@@ -63,8 +64,10 @@ def main() -> None:
 def report_fault(error: Exception) -> int:
     """Prints why Hydra cannot begin, in Hydra's words if the fault is one that it knows; returns the exit code."""
     if not isinstance(error, HydraException):
+        frames = [frame.f_locals for frame, _ in walk_tb(error.__traceback__)]
+        files = [str(values["full_path"]) for values in frames if "full_path" in values]  # Hydra's, while it reads one
         message = " ".join(str(error).split())[:SHOWN_OF_AN_ERROR]
-        say(f"the settings cannot be read: {type(error).__name__}: {message}")
+        say(f"{files[-1] if files else 'the settings'} cannot be read: {type(error).__name__}: {message}")
         return FAULT
     say(str(error))
     if isinstance(error.__cause__, OmegaConfBaseException):

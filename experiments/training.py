@@ -13,14 +13,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, get_type_hints
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, get_type_hints, runtime_checkable
 
-import numpy as np
 from transformers import PreTrainedTokenizerBase
 
 from core.errors import InputError, SettingError
 from core.example import Example
-from core.settings import Count, check, checked_dataclass
+from core.settings import Count, check_arguments, checked_dataclass
 from core.stages import fingerprint
 from discriminators.guides import CausalGuide
 from discriminators.texts import LabelledText, prefix_texts
@@ -77,13 +76,8 @@ class Trained:
 
     @property
     def held_out_nll(self) -> float:
-        """The held-out loss of the saved weights of a language model trained here, in nats per token; lower is better.
-
-        Training saves the weights with the lowest loss, or with the largest discrepancy if the learning curve has one.
-        """
-        losses = self.list_points("val/loss")
-        leads = self.list_points("val/discrepancy")
-        return losses[int(np.argmax(leads))] if leads else min(losses)
+        """The held-out loss of the saved weights of a language model (nats per token, lower is better)."""
+        return min(self.list_points("val/loss"))
 
 
 @dataclass(frozen=True)
@@ -152,6 +146,7 @@ def find_pretrained(plan: Pretrained) -> Trained:
     return Trained(plan.name, folder if folder.is_dir() else None)
 
 
+@runtime_checkable
 class Objective(Protocol):
     """What a language model learns from a text: a frozen dataclass of settings.
 
@@ -167,16 +162,13 @@ class Objective(Protocol):
         ...
 
 
-@dataclass(frozen=True)
+@checked_dataclass
 class LanguageModelPlan:
     """A language model to train here: which model, what it learns, and how."""
 
     model: Any  # the model to build; `objective.build` receives it
     schedule: LanguageModelSchedule  # the length and learning rate of the training
     objective: Objective
-    # held-out losses of another model after each epoch: the kept epoch is then that with the largest lead
-    against: Sequence[float] | None = None
-    every_epoch: bool = False  # whether the weights of every epoch are kept, too
 
     def train(
         self,
@@ -205,8 +197,6 @@ class LanguageModelPlan:
             make_trainer=run.trainer,
             loggers=run.loggers(name),
             seed=data.seed,
-            against=self.against,
-            every_epoch=self.every_epoch,
         )
 
 
@@ -287,9 +277,7 @@ class DiscriminatorPlan:
     texts: Count | None = None  # maximum number of training texts, of all classes together; None for all
 
     def __post_init__(self) -> None:
-        types = get_type_hints(self.build.func, include_extras=True)
-        for name, value in self.build.keywords.items():
-            check(types.get(name, Any), **{name: value})
+        check_arguments(self.build)
 
     @property
     def per_class(self) -> int | None:

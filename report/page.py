@@ -14,7 +14,7 @@ from data.preferences import ANSWERS
 from data.text_files import open_atomically
 from meta_eval.agreement import CHEAP_CUES
 from meta_eval.estimates import Estimate
-from report import results
+from report import model_cards, results
 from report.agreement_tables import AGREEMENT
 from report.asked import Line, describe_winner, sort_pairs, write_answers
 from report.plots import draw_svg
@@ -42,6 +42,7 @@ def write_run(
     found = results.results(outcome, about)
     results.write_plots(outcome, folder, plots)
     results.write_models(outcome, folder)
+    model_cards.write_cards(outcome, found, folder)
     results.write_scores(outcome, folder)
     results.write_tables(outcome.tables, folder / "tables")
     write_answers(outcome.asked, folder / "answers.jsonl")

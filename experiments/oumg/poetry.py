@@ -3,7 +3,6 @@
 Poems of likely characters (G1) are compared with those of unlikely ones (G2), and guided with unguided ones.
 """
 
-from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -15,7 +14,7 @@ from transformers import LogitsProcessor, TopKLogitsWarper
 
 from core.errors import SettingError
 from core.example import Example
-from core.settings import Count, NonNegative, check
+from core.settings import Count, NonNegative, checked_dataclass
 from core.stages import fingerprint
 from data.corpus import Corpus, split_by
 from data.files import read_examples, write_examples
@@ -41,7 +40,7 @@ PERPLEXITY_CAPTION = (
 )
 
 
-@dataclass(frozen=True)
+@checked_dataclass
 class PoetryPlan:
     """Which SongNet to train, which human poems give it tunes and forms, and how it writes."""
 
@@ -52,17 +51,13 @@ class PoetryPlan:
     # `held_out`, or `train`: the poems that the generator learned (OUMG, section 4.1)
     poems: Literal["held_out", "train"] = "held_out"
     # the number of poems; None for all
-    inputs: int | None = None
+    inputs: Count | None = None
     # held-out poems for the held-out loss
-    checked: int = 300
+    checked: Count = 300
     # poems generated at once; other sizes give other draws
-    batch_size: int = 64
+    batch_size: Count = 64
     # where it generates
     device: str = "cpu"
-
-    def __post_init__(self) -> None:
-        check(Literal["held_out", "train"], poems=self.poems)
-        check(Count | None, inputs=self.inputs)
 
     def choose_fitting(self, poems: Sequence[Example]) -> list[Example]:
         """Chooses the poems that fit into the generator together with their prompts."""
@@ -136,7 +131,7 @@ def oumg_poetry(
         "G1 against G2, and against itself",
         [pair_poems(plan, origins), pair_poems(plan, again)],
         models={"generator": generator},
-        further=[score_forms(run, data, origins)],
+        further=[Table("Form", tables.FORM_CAPTION, tables.form_rows(origins))],
         figures=counts,
         settings={"g1_k": g1_k, "g2_k": g2_k},
         data=data,
@@ -210,6 +205,7 @@ def guided_poetry(
     )
     columns = {"guide": kind, **strength, "perplexity": estimate_poem_perplexity(songnet, guided)}
     system_pair = pair_poems(plan, {"human": human, "guided": guided, "unguided": unguided})
+    forms = {"human": human, "unguided": unguided, "guided": guided}
     best = kept_point(trained.curve, guide.training.keep)
     return compare_systems(
         run,
@@ -218,7 +214,7 @@ def guided_poetry(
         [replace(system_pair, columns=columns)],
         caption=f"{CAPTION} {PERPLEXITY_CAPTION}",
         models={"generator": generator, "guide": trained},
-        further=[score_forms(run, data, {"human": human, "unguided": unguided, "guided": guided})],
+        further=[Table("Form", tables.FORM_CAPTION, tables.form_rows(forms))],
         settings=strength,
         figures={
             **counts,
@@ -227,12 +223,6 @@ def guided_poetry(
         },
         data=data,
     )
-
-
-def score_forms(run: Run, data: Corpus, origins: Mapping[str, Sequence[Example]]) -> Table:
-    """Makes a table of how well the poems of each origin keep their forms."""
-    with run.timed("form scores"):
-        return Table("Form", tables.FORM_CAPTION, tables.form_rows(origins, data.train))
 
 
 def pair_poems(plan: PoetryPlan, origins: Mapping[str, Sequence[Example]]) -> SystemPair:
@@ -350,20 +340,16 @@ def choose_poems(
         seed=0,
     )
     poems = tuple(replace(poem, group=poem.group or poem.id) for poem in chosen)
-    sizes = Counter(poem.group for poem in poems)
-    if len(sizes) < fewest:
+    groups = {poem.group for poem in poems}
+    if len(groups) < fewest:
         raise SettingError(
-            f"at least {fewest} inputs are needed, but the {len(poems)} {plan.poems} poems have {len(sizes)}: change "
+            f"at least {fewest} inputs are needed, but the {len(poems)} {plan.poems} poems have {len(groups)}: change "
             "the settings of data"
         )
     every = (*data.train, *data.held_out)
-    tunes = {tune_of(poem) for poem in poems}
     return poems, {
         "poems whose forms do not fit into the generator": len(every) - len(plan.choose_fitting(every)),
         f"{plan.poems} poems with characters that the generator cannot write": len(fitting) - len(written),
-        "largest number of poems of one input": max(sizes.values()),
-        "tunes": len(tunes),
-        "tunes that were not trained on": len(tunes - {tune_of(poem) for poem in data.train}),
     }
 
 

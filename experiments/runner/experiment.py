@@ -63,7 +63,8 @@ def run_experiment(
             results.clear_folder(folder)
             OmegaConf.save(config, folder / "config.yaml")
         log.info("%s, seed %d, in %s", config.name, config.seed, shorten(folder))
-        tracking = instantiate(config.logger)(folder=folder, name=config.name, config=settings, job=job, first=first)
+        track = instantiate(config.logger, _convert_="all")
+        tracking = track(folder=folder, name=config.name, config=settings, job=job, first=first)
         held.push(lambda kind, *_: tracking.close(FAILED if kind else FINE))
         with terminal.show_steps() as progress:
             run = Run(

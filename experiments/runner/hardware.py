@@ -41,9 +41,6 @@ def check_trainer(config: DictConfig) -> Trainer:
     cores = os.cpu_count() or 1
     if trainer.strategy.root_device.type == "cpu" and trainer.num_devices > cores:
         raise SettingError(f"trainer.devices={trainer.num_devices}, but this machine has {cores} cores: set fewer")
-    asked = str(config.precision)
-    if asked.startswith("16") and trainer.precision != asked:  # Lightning takes another, with a warning
-        raise SettingError(f"trainer.precision={asked} needs a GPU; on a CPU set 32-true or bf16-mixed")
     return trainer
 
 

@@ -2,15 +2,12 @@
 
 import json
 import traceback
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from hydra.conf import HydraConf
-from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.experimental.callback import Callback
 from omegaconf import DictConfig, OmegaConf
 
@@ -18,7 +15,6 @@ from report import terminal
 
 FINE, FAILED, BAD_INPUT = 0, 1, 2  # exit codes
 JOB = "job.json"  # in the folder of a job: its number, settings and exit code
-KEPT = ("signature", "notes", "figures", "table", "seconds")  # of a job's results.json
 
 
 class JointTable(Callback):
@@ -40,7 +36,8 @@ class JointTable(Callback):
         options = [word for word in config.hydra.overrides.hydra if not word.startswith("hydra.mode=")]
         command = name_command(config.hydra, "-m", *options)
         try:
-            jobs = sorted(map(read_job, folder.rglob(JOB)), key=lambda job: job["number"])
+            jobs = [json.loads(file.read_text("utf-8")) for file in folder.rglob(JOB)]
+            jobs.sort(key=lambda job: job["number"])
             write_json({"command": command, "jobs": jobs}, folder / "sweep.json")
             show(jobs, folder, command)
             exit_code = max((job["exit_code"] for job in jobs), default=FAILED)
@@ -64,24 +61,22 @@ def write_job(
     *,
     is_dry: bool,
 ) -> None:
-    """Writes a file into the folder of a job: its exit code, its settings, and whether it has results."""
-    job = {"number": hydra.job.num, "settings": split_settings(hydra.overrides.task), "exit_code": exit_code}
-    job["has_results"] = exit_code == FINE and not is_dry
+    """Writes the entry of a job in sweep.json into the folder of the job."""
+    job = {
+        "number": hydra.job.num,
+        "settings": split_settings(hydra.overrides.task),
+        "folder": str(folder),
+        "exit_code": exit_code,
+        "has_results": exit_code == FINE and not is_dry,
+    }
     (folder / JOB).write_text(json.dumps(job) + "\n", encoding="utf-8")
 
 
 def name_job(hydra: HydraConf) -> str:
-    """Names a job by the settings that vary in the sweep, with the job's values."""
-    from report.joint import name_settings
-
+    """Names a job by those of its settings that the sweep varies."""
     file = Path(hydra.sweep.dir) / "multirun.yaml"  # which Hydra's own sweeper writes
-    varied: list[str] = []
-    if file.is_file():
-        sweep = OmegaConf.load(file).hydra
-        overrides = OverridesParser.create().parse_overrides(list(sweep.overrides.task))
-        varied += [override.get_key_element().lstrip("+") for override in overrides if override.is_sweep_override()]
-        varied += sweep.sweeper.params or ()
-    return name_settings(split_settings(hydra.overrides.task), varied) or f"job {hydra.job.num}"
+    typed = OmegaConf.load(file).hydra.overrides.task if file.is_file() else ()
+    return ", ".join(word for word in hydra.overrides.task if word not in typed) or f"job {hydra.job.num}"
 
 
 def split_settings(settings: Sequence[str]) -> dict[str, str]:
@@ -94,17 +89,8 @@ def split_settings(settings: Sequence[str]) -> dict[str, str]:
     return {name: value for name, _, value in pairs}
 
 
-def read_job(file: Path) -> dict[str, Any]:
-    """Reads the file of a job and the results beside it; returns the entry that sweep.json will have for the job."""
-    job = {**json.loads(file.read_text("utf-8")), "folder": str(file.parent)}
-    if not job["has_results"]:
-        return job
-    results = json.loads((file.parent / "results.json").read_text("utf-8"))
-    return job | {key: results[key] for key in KEPT if key in results}
-
-
 def show(jobs: Sequence[Mapping[str, Any]], folder: Path, command: Sequence[str]) -> None:
-    """Prints the joint table of the jobs with results, and lists the jobs that failed.
+    """Prints the joint table of the jobs with results and the notes that they share, and lists the jobs that failed.
 
     Writes the table in several forms if there are several jobs.
     """
@@ -113,11 +99,12 @@ def show(jobs: Sequence[Mapping[str, Any]], folder: Path, command: Sequence[str]
     from report.wording import literal
 
     console = terminal.console()
-    finished = [job for job in jobs if job["has_results"]]
+    finished = [Job.read(Path(job["folder"]), job["settings"]) for job in jobs if job["has_results"]]
     if finished:
-        joint = join_jobs([Job.read(Path(job["folder"]), job["settings"]) for job in finished], command)
-        notes = list_notes([job["notes"] for job in finished])
-        replace(joint, notes=[*joint.notes, *notes]).print(console)
+        joint = join_jobs(finished, command)
+        by_job = [job.results["notes"] for job in finished]
+        shared = [note for note in by_job[0] if all(note in notes for notes in by_job)]
+        replace(joint, notes=[*joint.notes, *shared]).print(console)
         if len(finished) > 1:
             write_tables(joint.tables, folder)
             console.print(literal(f"{folder}/joint.md"))
@@ -125,11 +112,3 @@ def show(jobs: Sequence[Mapping[str, Any]], folder: Path, command: Sequence[str]
         if job["exit_code"] != FINE:
             console.print(literal(f"job {job['number']} failed ({job['exit_code']}): {job['folder']}/run.log"))
     console.print(literal(f"{folder}/sweep.json"))
-
-
-def list_notes(by_job: Sequence[Sequence[str]]) -> list[str]:
-    """Lists the notes that all jobs share, and a note that counts the others, which are in the jobs' reports."""
-    counts = Counter(chain.from_iterable(map(dict.fromkeys, by_job)))
-    shared = [note for note, count in counts.items() if count == len(by_job)]
-    others = len(counts) - len(shared)
-    return [*shared, f"{others} more notes are in the reports of single jobs"] if others else shared

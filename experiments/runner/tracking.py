@@ -6,7 +6,6 @@ In a distributed run only the first process sends anything.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
@@ -14,8 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from core.errors import SettingError
+from core.settings import check
 from experiments.contracts import Study, Table
-from meta_eval.estimates import Estimate
 from report.agreement_tables import AGREEMENT
 
 if TYPE_CHECKING:  # Lightning takes seconds to import, and only trainings need its loggers
@@ -23,7 +22,7 @@ if TYPE_CHECKING:  # Lightning takes seconds to import, and only trainings need 
     from pytorch_lightning.loggers import Logger
 
 LONGEST_NAME = 128  # characters of a name in W&B
-STATISTICS = ("n", "systems", "spearman", "pearson", "kendall", "within_systems", "between_systems", "beyond_cues")
+Mode = Literal["offline", "online", "disabled"]
 STEP = "trainer/global_step"
 
 
@@ -68,13 +67,15 @@ class WandbTracking(NoTracking):
     # user or team; None for the default of the account
     entity: str | None
     # offline: nothing leaves the machine
-    mode: Literal["offline", "online", "disabled"]
+    mode: Mode
     tags: Sequence[str]
     run: wandb.Run | None = field(default=None, init=False)
     # trainings whose curves Lightning sends
     trained: set[str] = field(default_factory=set, init=False)
 
     def __post_init__(self) -> None:
+        check(Mode, **{"logger.mode": self.mode})
+        check(Sequence[str], **{"logger.tags": self.tags})
         if not self.first:
             return
         import wandb
@@ -114,7 +115,8 @@ class WandbTracking(NoTracking):
 
             LOGGER_JOIN_CHAR = "/"
 
-            def log_hyperparams(self, params: object) -> None: ...
+            def log_hyperparams(self, params: object) -> None:
+                del params
 
         self.trained.add(training)
         return [TrainingLogger(experiment=self.run, prefix=training)]
@@ -132,10 +134,6 @@ class WandbTracking(NoTracking):
         tables = {f"tables/{table.name}": to_wandb_table(table) for table in outcome.tables if table.rows}
         plots = {f"plots/{file.stem}": wandb.Image(str(file)) for file in sorted(self.folder.glob("plots/*.png"))}
         self.run.log({**tables, **plots})
-        for name in outcome.models:
-            artifact = wandb.Artifact(re.sub(r"[^\w.-]", "_", f"{self.name}-{name}"), type="model")
-            artifact.add_dir(str(self.folder / "models" / name), policy="immutable", skip_cache=True)  # no copy
-            self.run.log_artifact(artifact)
         figures = {f"figures/{name}": value for name, value in outcome.figures.items()}
         summary = {"signature": outcome.signature, "notes": list(outcome.notes)}
         self.run.summary.update({**summary, **figures, **list_agreements(outcome.tables)})
@@ -146,23 +144,17 @@ class WandbTracking(NoTracking):
 
 
 def list_agreements(tables: Sequence[Table]) -> dict[str, float]:
-    """Returns each row of agreement as numbers, named `agreement/SET/ASPECT/METRIC/STATISTIC`.
+    """Returns each number of a row of agreement, named `agreement/SET/ASPECT/METRIC/COLUMN`.
 
-    The ends of an agreement's interval are named `..._low` and `..._high`. Undefined values are left out.
+    The ends of an interval are in the columns `..._low` and `..._high`. Undefined values are left out.
     """
     numbers: dict[str, float] = {}
-    for row in chain.from_iterable(table.rows for table in tables if table.key == AGREEMENT):
+    for row in chain.from_iterable(table.flatten() for table in tables if table.key == AGREEMENT):
         place = f"agreement/{row['set']}/{row['aspect']}/{row['metric']}"
-        for statistic in STATISTICS:
-            cell = row[statistic]
-            name = f"{place}/{statistic}"
-            if not isinstance(cell, Estimate):
-                numbers[name] = cell
-                continue
-            numbers[name] = cell.value
-            if not cell.reason:
-                numbers |= {f"{name}_low": cell.low, f"{name}_high": cell.high}
-    return {name: number for name, number in numbers.items() if not math.isnan(number)}
+        for name, cell in row.items():
+            if isinstance(cell, int | float) and not (isinstance(cell, bool) or math.isnan(cell)):
+                numbers[f"{place}/{name}"] = cell
+    return numbers
 
 
 def to_wandb_table(table: Table) -> wandb.Table:

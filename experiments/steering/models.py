@@ -10,6 +10,7 @@ import numpy as np
 
 from core.errors import InputError
 from core.example import Example
+from core.settings import Share, checked_dataclass
 from data.corpus import Corpus, split_share
 from discriminators.discriminator import Discriminator
 from discriminators.texts import LabelledText
@@ -29,7 +30,7 @@ FEWEST = 10  # different texts of a label for its guide, and for its judge
 LONGEST_NAME = 40  # characters of a label in the name of a folder
 
 
-@dataclass(frozen=True)
+@checked_dataclass
 class SteeringPlan:
     """The models of guided decoding; the generator, the guides and the judges learn different texts."""
 
@@ -37,7 +38,7 @@ class SteeringPlan:
     generator: LanguageModelPlan | Pretrained | str
     guide: GuidePlan  # of each label
     judge: DiscriminatorPlan
-    share: float = 0.5  # of the training texts for a generator that is trained here
+    share: Share = 0.5  # of the training texts for a generator that is trained here
     device: str = "cpu"  # where models generate and judge
     dtype: str = "float32"  # of the weights of the generator; guides and judges are small and stay in float32
 

@@ -24,19 +24,11 @@ SAME = {
     "raw docstring": PLAIN.replace(":\n", ":\n    r'\\a'\n"),
     "module docstring": f'"""Steps."""\n{PLAIN}',
     "text in brackets": PLAIN.replace("f(z, x)", "f(\n        z,  # both\n        x,\n    )"),
-    "blank lines": PLAIN.replace("\n", "\n\n"),
-    "spaces": PLAIN.replace("z = [x, y]", "z  =  [ x,y ]"),
-    "continued": PLAIN.replace(" - 1", " \\\n        - 1"),
-    "no last line end": PLAIN.rstrip("\n"),
-    "a trailing comma": PLAIN.replace("(z, x)", "(z, x,)"),
 }
 OTHER = {
     "number": PLAIN.replace("1", "2"),
     "operator": PLAIN.replace("- 1", "+ 1"),
-    "name": PLAIN.replace("[x, y]", "[x, x]"),
-    "indent": PLAIN.replace("    z =", "    if x:\n        z =").replace("    return", "        return"),
     "a string that is a value": PLAIN.replace("1", "'# 1'"),
-    "a joined word": PLAIN.replace("return f", "returnf"),
 }
 
 

@@ -49,7 +49,7 @@ for words in ([], ["--help"], ["+exp=cdm_dialogue", "--cfg", "job"], ["+exp=cdm_
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [
-        ([], 2, ["\n  cdm_commongen ", "\n  cdm_dialogue ", "\n  iwf "]),
+        ([], 2, ["\n  cdm_commongen ", "\n  cdm_dialogue ", "\n  mars_story "]),
         (["seed=3"], 2, ["usage: python experiments/run.py +exp=NAME"]),
         (["--help"], 0, ["python experiments/run.py +exp=NAME", "trainer: auto, cpu, gpu", "hydra.run.dir=FOLDER"]),
         (["+exp=toy", "--cfg", "job"], 0, ["sentences:\n  _target_: toy.sentences\n  ending: ${ending}"]),
@@ -69,11 +69,10 @@ def test_what_is_printed_without_a_run(run: Run, arguments: list[str], code: int
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["-sc"], "ValueError: Expecting one subcommand"),
-        (["-sc", "query=bash"], "KeyError: 'COMP_LINE'"),
-        (["+exp=toy", f"{'a' * 5000}=1"], "OSError: [Errno 36] File name too long"),
-        (["+exp=binary"], "UnicodeDecodeError: 'utf-8' codec can't decode byte 0x80"),
-        (["+exp=code"], "ConstructorError: could not determine a constructor for the tag"),
+        (["-sc"], "the settings cannot be read: ValueError: Expecting one subcommand"),
+        (["+exp=toy", f"{'a' * 5000}=1"], "the settings cannot be read: OSError: [Errno 36] File name too long"),
+        (["+exp=binary"], "FOLDER/exp/binary.yaml cannot be read: UnicodeDecodeError: 'utf-8' codec can't decode"),
+        (["+exp=code"], "FOLDER/exp/code.yaml cannot be read: ConstructorError: could not determine a constructor"),
     ],
 )
 def test_what_hydra_cannot_read_ends_with_2_and_one_line(
@@ -86,8 +85,8 @@ def test_what_hydra_cannot_read_ends_with_2_and_one_line(
     ended = run(*arguments, *more)
     assert ended.returncode == 2
     (line,) = ended.stderr.splitlines()
-    assert line.startswith(f"the settings cannot be read: {message}")
-    assert len(line) < 400
+    assert line.startswith(message.replace("FOLDER", str(tmp_path)))
+    assert len(line) < 500
 
 
 def test_a_fault_of_the_input_ends_with_2_and_its_message(run: Run, tmp_path: Path) -> None:
@@ -141,10 +140,9 @@ def test_a_failure_before_the_run_begins_leaves_the_results_of_an_older_run(run:
     assert "Traceback" in (tmp_path / "here" / "run.log").read_text()
 
 
-def test_the_run_folder_is_whole(start: Start, tmp_path: Path) -> None:
-    process = start("+exp=toy", "seed=5", "hydra.run.dir=here")
-    out, err = process.communicate(timeout=120)
-    assert process.returncode == 0, err
+def test_the_run_folder_is_whole(run: Run, tmp_path: Path) -> None:
+    ended = run("+exp=toy", "seed=5", "hydra.run.dir=here")
+    assert ended.returncode == 0, ended.stderr
     folder = tmp_path / "here"
     assert {path.name for path in tmp_path.iterdir()} == {"here", "outputs"}
     assert {path.name for path in (tmp_path / "outputs").iterdir()} == {"stages"}
@@ -161,8 +159,8 @@ def test_the_run_folder_is_whole(start: Start, tmp_path: Path) -> None:
     log = (folder / "run.log").read_text()
     assert "training with gamma 0.5" in log
     assert "a library's warning" in log
-    assert "GPU available" not in log + err  # libraries are quiet
-    assert "the expert is a <toy>" in out
+    assert "GPU available" not in log + ended.stderr  # libraries are quiet
+    assert "the expert is a <toy>" in ended.stdout
 
 
 def test_ctrl_c_ends_with_130_and_says_how_to_go_on(start: Start, tmp_path: Path) -> None:
@@ -176,9 +174,3 @@ def test_ctrl_c_ends_with_130_and_says_how_to_go_on(start: Start, tmp_path: Path
     assert "run the same command again to continue" in err
     assert "Traceback" not in err
     assert not (tmp_path / "here" / "results.json").exists()
-
-
-def test_the_same_command_in_the_same_folder_finishes_what_failed(run_here: Run, tmp_path: Path) -> None:
-    assert run_here("+exp=toy", "hydra.run.dir=here", "ending=failure") == 1
-    assert run_here("+exp=toy", "hydra.run.dir=here", "logger=none") == 0
-    assert (tmp_path / "here" / "results.json").is_file()

@@ -58,17 +58,14 @@ def test_a_job_prints_one_line_and_its_folder(run: Callable[..., Any], tmp_path:
 
 def test_a_dry_run_of_a_sweep_says_what_each_job_needs(run: Callable[..., Any], tmp_path: Path) -> None:
     ended = run(*SWEEP, "dry_run=true")
-    assert (ended.returncode, ended.stdout.count("toy: no data sets of its own")) == (0, 2)
+    assert (ended.returncode, ended.stdout.count("toy: nothing is missing")) == (0, 2)
     jobs = json.loads((tmp_path / "here" / "sweep.json").read_text("utf-8"))["jobs"]
-    assert [(job["exit_code"], "table" in job) for job in jobs] == [(0, False), (0, False)]
+    assert [(job["exit_code"], job["has_results"]) for job in jobs] == [(0, False), (0, False)]
 
 
 @pytest.mark.usefixtures("no_training")
-@pytest.mark.parametrize("settings", ["trainer.devices=2", "trainer.num_nodes=2"])
-def test_a_sweep_whose_trainings_take_several_processes_is_refused(
-    run: Callable[..., Any], tmp_path: Path, settings: str
-) -> None:
-    ended = run("-m", "+exp=toy", "seed=0,1", "logger=none", "hydra.sweep.dir=here", settings)
+def test_a_sweep_whose_trainings_take_several_processes_is_refused(run: Callable[..., Any], tmp_path: Path) -> None:
+    ended = run("-m", "+exp=toy", "seed=0,1", "logger=none", "hydra.sweep.dir=here", "trainer.num_nodes=2")
     assert ended.returncode == 2
     refused, again = ended.stderr.splitlines()
     assert "asks for 2: set trainer.devices=1 (hydra/launcher=joblib runs jobs at the same time)" in refused
@@ -113,6 +110,6 @@ def test_a_table_that_cannot_be_made_is_a_failure(run: Callable[..., Any], monke
 
 
 def test_an_earlier_sweep_in_the_folder_is_forgotten(run: Callable[..., Any], tmp_path: Path) -> None:
-    run("-m", "+exp=toy", "logger=none", "ending=faults,failure", "hydra.sweep.dir=here")
-    assert run("-m", "+exp=toy", "logger=none", "ending=failure", "hydra.sweep.dir=here").returncode == 1
+    run("-m", "+exp=toy", "logger=none", "ending=faults,broken", "hydra.sweep.dir=here")
+    assert run("-m", "+exp=toy", "logger=none", "ending=broken", "hydra.sweep.dir=here").returncode == 1
     assert len(json.loads((tmp_path / "here/sweep.json").read_text("utf-8"))["jobs"]) == 1

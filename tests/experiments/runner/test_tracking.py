@@ -59,7 +59,7 @@ def whole(path: Path) -> list[Record]:
         time.sleep(0.1)
 
 
-def test_metrics_config_table_plots_and_models_arrive(run_here: Callable[..., int], tmp_path: Path) -> None:
+def test_metrics_config_table_and_plots_arrive(run_here: Callable[..., int], tmp_path: Path) -> None:
     assert run_here("+exp=toy", "logger=wandb", "hydra.run.dir=here", "seed=4") == 0
     folder = tmp_path / "here"
     (file,) = (folder / "wandb").glob("offline-run-*/run-*.wandb")
@@ -67,14 +67,11 @@ def test_metrics_config_table_plots_and_models_arrive(run_here: Callable[..., in
 
     history: list[dict[str, Any]] = []
     config: dict[str, Any] = {}
-    models = []
     for record in whole(file):
         if record.HasField("history"):
             history.append({"/".join(i.nested_key) or i.key: json.loads(i.value_json) for i in record.history.item})
         for item in (*record.config.update, *record.run.config.update):
             config[item.key or ".".join(item.nested_key)] = json.loads(item.value_json)
-        if record.artifact.type == "model":
-            models.append(record.artifact)
 
     losses = [line["expert/loss"] for line in history if "expert/loss" in line]
     assert losses[:2] == [4.0, pytest.approx(2.56)]
@@ -90,10 +87,6 @@ def test_metrics_config_table_plots_and_models_arrive(run_here: Callable[..., in
     assert last["plots/rating/_type"] == "image-file"
     picture = (file.parent / "files" / last["plots/rating/path"]).read_bytes()
     assert picture == (folder / "plots" / "rating.png").read_bytes()
-    (model,) = models
-    assert model.name == "toy-expert"
-    assert [entry.path for entry in model.manifest.contents] == ["depends.json", "weight.pt"]
-    assert all(Path(entry.local_path).is_file() for entry in model.manifest.contents)
 
 
 def read_summary(file: Path) -> dict[str, Any]:
@@ -130,12 +123,12 @@ def test_every_agreement_is_a_number_of_the_summary_with_its_interval_ends(tmp_p
     tracking.close(0)
     summary = read_summary(find_file(tmp_path))
     place = "agreement/fed/coherence/bert"
-    numbers = {"pearson": 0.5, "pearson_low": 0.25, "pearson_high": 0.75, "kendall": 0.1, "n": 60, "systems": 3}
+    counts = {"n": 60, "systems": 3, "unscored": 0, "truncated": 0}
+    numbers = {"pearson": 0.5, "pearson_low": 0.25, "pearson_high": 0.75, "kendall": 0.1, **counts}
     numbers |= {"spearman": 0.6, "spearman_low": 0.4, "spearman_high": 0.8}
     assert {name: value for name, value in summary.items() if name.startswith(("agreement/", "figures/"))} == {
         **{f"{place}/{name}": value for name, value in numbers.items()},
-        "agreement/fed/coherence/system_alone/n": 60,
-        "agreement/fed/coherence/system_alone/systems": 3,
+        **{f"agreement/fed/coherence/system_alone/{name}": count for name, count in counts.items()},
         "figures/loss": 2.5,
     }
 
@@ -166,6 +159,11 @@ def test_a_model_that_was_found_as_a_stage_has_its_curve(tmp_path: Path) -> None
         {"amateur/val/loss": 2.5, "trainer/global_step": 7},
     ]
     assert not any("expert/val/loss" in point for point in points)
+
+
+def test_a_wrong_mode_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(SettingError, match=r"logger\.mode must be 'offline', 'online' or 'disabled', but is 'on'"):
+        track(tmp_path, "on")
 
 
 @pytest.mark.parametrize("error", [CommError("Timed out"), UsageError("No API key")])
