@@ -98,7 +98,7 @@ audit: setup # known faults of the locked releases
 
 # The tests with the lowest versions that pyproject.toml allows, and with the newest. TORCH=torch==2.13.0 keeps torch.
 TORCH ?=
-EXTRAS := papers,offline,parquet,excel,amr,peft,launchers,demo,dev
+EXTRAS := papers,offline,excel,amr,peft,launchers,demo,dev
 oldest: RESOLUTION := lowest-direct
 oldest: WARNINGS := -o filterwarnings=default # old releases warn of what newer ones, beside them, leave out
 newest: RESOLUTION := highest

@@ -5,7 +5,7 @@ The grammar is small, so that what an answer quotes is not taken for what it say
 1. an answer that is a JSON object, maybe in a fence, with one verdict under a label (`{"rating": 4}`);
 2. else its last line, where that is a verdict alone (`4`), under a label (`Rating: 4`, `[RESULT] 4`) or in double
    brackets (`[[4]]`), or ends with a sentence that is one of the last two;
-3. else its first line, where that is such a line as a whole.
+3. else its first line, where that is such a line as a whole and no sentence goes on in the next one.
 
 Reasoning, quoted lines (`> 5`) and fences are no part of it. What follows a colon belongs to the line of the colon. An
 answer that begins with one verdict and gives another one later, also inside quotes, is ambiguous and has none.
@@ -23,7 +23,7 @@ Form = Literal["number", "letter", "word"]
 Lack = Literal["no", "more than one"]  # how many verdicts an answer without a verdict gives
 
 # What a verdict stands under, in English and Chinese, the languages of our questions and texts.
-ENGLISH = ("rating", "score", "grade", "result", "answer", "verdict", "choice", "winner", "preference")
+ENGLISH = ("rating", "score", "grade", "result", "answer", "verdict", "choice", "winner", "preference", "correction")
 LABELS = (*ENGLISH, "评分", "得分", "答案", "选择")
 IS_YES = {"yes": 1.0, "true": 1.0, "是": 1.0, "是的": 1.0, "no": 0.0, "false": 0.0, "否": 0.0, "不": 0.0, "不是": 0.0}
 CHOICES = {"a": 1.0, "b": 0.0, "c": 0.5}
@@ -125,6 +125,8 @@ def read_lines(
         return "no"
     rivals = [whole[0] or grammar.mention.match(body, *lines[0])]
     if not last:
+        if lines[1:] and body[lines[1][0]].islower():
+            return "no"
         rivals += [*whole[1:], *grammar.mention.finditer(body, lines[0][1])]
     verdict = to_value(chosen, scale)
     if any(rival and to_value(rival, scale) != verdict for rival in rivals):

@@ -319,8 +319,8 @@ def _check_graphs(covered: int, dialogues: int) -> None:
     if covered < LEAST_COVERED * dialogues or not covered:
         raise SettingError(
             f"strategy amr-multi needs AMR graphs with related tokens for {LEAST_COVERED:.0%} of the dialogues, but "
-            f"only {covered} of {dialogues} have one: list their sentences with data.sentences.split_english, parse "
-            "all of them with an AMR parser that aligns (such as amrlib), or use content-multi"
+            f"only {covered} of {dialogues} have one: write their sentences with +exp=cdm_sentences, parse all of them "
+            "with an AMR parser that aligns (such as amrlib), or use content-multi"
         )
 
 

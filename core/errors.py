@@ -99,14 +99,6 @@ class OutsideError(Exception):
     """What was asked outside of this program, such as an endpoint, failed. The message is one line, the exit code 1."""
 
 
-class FindingError(Exception):
-    """A study found what `fail_if` names as a reason to stop. The command prints the study and exits with 3."""
-
-    def __init__(self, findings: Iterable[str]) -> None:
-        self.findings = tuple(findings)
-        super().__init__("\n".join(self.findings))
-
-
 class ExampleError(InputError):
     """A metric cannot judge some examples. `at` holds pairs (index of the example, what is wrong) in order."""
 

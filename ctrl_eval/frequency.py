@@ -112,7 +112,7 @@ def load_frequencies(path: Path | str, tokenizer: PreTrainedTokenizerBase) -> Wo
     values, corpus, sentences = _read_table(path)
     if len(values) != len(tokenizer):
         rule = f"an IWF table has one entry for each of the {len(tokenizer)} tokens of its tokenizer"
-        what = f"{rule}, found {len(values)}; name the tokenizer of the table (iwf_tokenizer)"
+        what = f"{rule}, found {len(values)}; name the tokenizer of the table (iwf_tokenizer), or count one by +exp=iwf"
         raise InputError([fault(path, 0, what)])
     return WordFrequencies(np.array(values, float), tokenizer, corpus, sentences)
 
@@ -125,7 +125,7 @@ def _read_table(path: Path) -> tuple[list[float], str, int]:
             content = json.loads(text)
             return NUMBERS.validate_python(content["iwf"]), str(content["corpus"]), int(content["sentences"])
         except (KeyError, TypeError, ValueError) as error:
-            raise InputError([fault(path, 0, "must be a table of count_frequencies, but cannot be read")]) from error
+            raise InputError([fault(path, 0, "must be a table that +exp=iwf wrote, but cannot be read")]) from error
     try:
         values = NUMBERS.validate_python(text.splitlines())
     except ValidationError as error:

@@ -31,7 +31,6 @@ OUTPUT = ("dropped_tokens", "reason", "explanation")  # keys that judge score wr
 GAPS = re.compile(r"[\s-]+")  # between the words of a name
 PLAIN = frozenset({*FIELDS, "scores", *OUTPUT})  # the keys of a JSON object that need no naming
 MOST_COLUMNS = 2_000  # or different keys of the lines of a file
-NUMBERED = re.compile(r"ratings?_?\d*")  # names of columns that may be ratings
 
 Columns: TypeAlias = tuple[tuple[str, tuple[str, ...]], ...]  # field, or a name of your own -> columns of the file
 
@@ -168,7 +167,7 @@ def _name_fields(keys: tuple[str, ...], columns: Columns, writer: SettingWriter)
     for key in keys:
         name = _guess_field(key, own_fields)
         if key not in chosen and name in taken:
-            extra.append((key, f"unread_{key}" if fold_name(key) in FIELDS else key))
+            extra.append((key, f"unread_{key}" if fold_name(key) in PLAIN else key))
             continue
         for field in chosen.get(key, [name]):
             is_field = field in PLAIN or field.startswith((RATING, SCORE))
@@ -210,22 +209,11 @@ def _list_problems(
         are_references = name == "references" and all(key in chosen for key in keys)
         if len(keys) > 1 and not are_references:
             rule = f"{' and '.join(map(format_value, keys))} both give the {name}"
-            if name == "ratings":
-                yield f"{rule}: {setting(f'columns.{RATINGS}ASPECT', *keys)} reads several people"
-            else:
-                yield f"{rule}: {setting(f'columns.{name}', keys[0])} chooses one"
+            yield f"{rule}: {setting(f'columns.{name}', keys[0])} chooses one"
     open_columns = [key for key, name in extra if key not in chosen and not name.startswith("unread_")]
     yield from list_spellings(open_columns)
     counts = Counter(name for _, name in extra)
-    rated = [key for key, name in extra if NUMBERED.fullmatch(fold_name(name)) and name not in chosen.get(key, ())]
-    if rated and "ratings" not in giving:
-        named = " and ".join(map(format_value, rated))
-        read = setting(f"columns.{RATINGS}ASPECT", *rated)
-        yield f"{named} may be ratings: {read} reads them, {setting(f'columns.{rated[0]}', rated[0])} passes one on"
     for key, name in extra:
-        if name == "scores":
-            renamed = setting(f"columns.my_{name}", key)
-            yield f"{format_value(name)} is a key of the output of scores: {renamed} renames it"
         if counts[name] > 1:
             yield f"a name must be given once, but {format_value(name)} is the name of {format_value(key)} too"
 

@@ -129,4 +129,9 @@ def split_share(
     """Works as `split_by`, but holds out a fraction, in [0, 1), of all different keys, rounded up."""
     check(Share, held_out_fraction=fraction)
     keys = {key(example) for example in examples}
-    return split_by(examples, key, math.ceil(fraction * len(keys)), seed)
+    return split_by(
+        examples,
+        key,
+        math.ceil(fraction * len(keys)),
+        seed,
+    )

@@ -62,8 +62,8 @@ PUBLIC_FILES: Mapping[str, PublicFile] = {name: PublicFile(name, **described) fo
 def join_licences(names: Iterable[str]) -> str:
     """Joins the licences of public files, or of all files in public folders, each once.
 
-    >>> join_licences(["commongen_train/", "dialogue/meld.txt"])
-    'MIT; GPL-3.0'
+    >>> join_licences(["commongen_train/", "pandalm/pairs.jsonl"])
+    'MIT; Apache-2.0'
     """
     files = [file for name in names for file in PUBLIC_FILES.values() if file.name.startswith(name)]
     return "; ".join(dict.fromkeys(file.licence for file in files))

@@ -1,4 +1,4 @@
-"""Examples in and out: JSONL, CSV, TSV, parquet and line-aligned text files.
+"""Examples in and out: JSONL, CSV, TSV, workbooks and line-aligned text files.
 
 The keys or column names of a file are those of Example; `data.columns` knows other usual names.
 """

@@ -4,7 +4,7 @@ import hashlib
 import json
 import logging
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import count, zip_longest
@@ -22,22 +22,18 @@ from data.columns import (
     find_absent,
     fold_name,
     freeze_columns,
-    list_ratings,
     name_fields,
-    reach,
 )
-from data.formats.recognition import recognise, recognise_chosen
+from data.formats.recognition import recognise
 from data.formats.tool_file import ToolFile, iterate_objects
 from data.rating_words import GivenLevels, Levels, freeze_levels
 from data.records import describe_missing_text
-from data.table_files import TABLES, WORKBOOKS
+from data.table_files import TABLES
 from data.text_files import form_of, iterate_lines, readable_path
-from data.workbooks import split_sheet
 
 log = logging.getLogger(__name__)
 
-WITHOUT = "without "  # before a column, whose rows are left out
-FORMS = (".jsonl", ".json", *TABLES, ".parquet")
+FORMS = (".jsonl", ".json", *TABLES)
 
 
 @dataclass(frozen=True)
@@ -53,9 +49,6 @@ class InputFile:
     columns: Columns = ()
     # files with one value per line, by field; the first is `path`. Empty for any other form
     aligned: tuple[tuple[str, Path], ...] = ()
-    # of a folder of WMT with several language pairs, or a workbook with several sheets, the one to read; of rows of
-    # several kinds, a column that the rows to read have, or `without COLUMN`
-    split: str | None = None
     # scales of ratings in words, or in numbers of which the lowest is the best (`data.rating_words`)
     levels: Levels = ()
     # whether each line needs a text; verdicts and labels alone are compared without
@@ -74,20 +67,19 @@ class InputFile:
         text: Path | str | None = None,
         references: Path | str | Sequence[Path | str] | None = None,
         source: Path | str | None = None,
-        split: str | None = None,
         levels: GivenLevels | None = None,
     ) -> "InputFile":
         """Makes an input from settings.
 
         Args:
-            path: a .jsonl, .csv, .tsv (each also .gz), .parquet or .xlsx file, or a file of another tool; `-` for JSONL
-                on standard input. `FILE.xlsx#SHEET` is a sheet of a workbook, as `split` names it.
+            path: a .jsonl, .csv, .tsv (each also .gz) or .xlsx file, or a file of another tool; `-` for JSONL
+                on standard input.
             columns: for each field the column that gives it, or a path into objects (`output.content`), or several
                 columns for `references`. `ratings.ASPECT` has one column, or one for each person who rated. Any other
                 name renames a column that is passed on.
             text: in place of `path`, a file of any name with one text per line.
             references, source: files aligned with `text`: one or more of references, and one of contexts.
-            levels: the scale of ratings in words, from the worst to the best, or by aspect; `auto` knows usual ones.
+            levels: the scale of ratings in words, from the worst to the best, or by aspect.
         """
         if isinstance(path, InputFile):
             return path
@@ -111,15 +103,7 @@ class InputFile:
         if several or source is not None:
             rule = f"references and source are aligned with the lines of {setting('text', 'FILE')}"
             raise SettingError(f"{rule}; the columns of a file are named by {setting('columns.references', 'COLUMN')}")
-        file, sheet = split_sheet(path)
-        if sheet is not None and split not in (None, sheet):
-            raise SettingError(f"a sheet is named once, but {sheet} and {split} are given")
-        return cls(
-            file,
-            columns=freeze_columns(columns or {}),
-            split=sheet or split,
-            levels=freeze_levels(levels),
-        )
+        return cls(Path(path), freeze_columns(columns or {}), levels=freeze_levels(levels))
 
     @classmethod
     def _of_lines(
@@ -141,29 +125,11 @@ class InputFile:
 
     @cached_property
     def tool_file(self) -> ToolFile | None:
-        """The content of a file of another tool; None for a file of our format, or if `columns` say how to read it.
-
-        If `columns` name chosen and rejected answers, the file is read like that of another tool.
-        """
-        if self.aligned or self.records is not None:
-            return None
-        is_of_pairs = {"chosen", "rejected"} <= {name for name, _ in self.columns}
-        if self.columns and not is_of_pairs:
+        """The content of a file of another tool; None for a file of our format, or if `columns` say how to read it."""
+        if self.aligned or self.columns or self.records is not None:
             return None
         self.check_unchanged()
-        if is_of_pairs:
-            return recognise_chosen(
-                self.path,
-                form_of(self.path, FORMS),
-                self.columns,
-                self.split,
-            )
-        found = recognise(self.path, self.split)
-        has_parts = self.path.is_dir() or self.path.suffix.lower() in WORKBOOKS
-        if found is not None and self.split and not has_parts:
-            rule = f"{setting('split')} chooses rows of a table or a part of a folder"
-            raise InputError([fault(self.path, 0, f"{rule}, found {found}")])
-        return found
+        return recognise(self.path)
 
     @cached_property
     def form(self) -> str:
@@ -178,16 +144,8 @@ class InputFile:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Notes to show with the file's scores: the tool that wrote the file, and scores that are read as ratings."""
-        notes = [str(self.tool_file)] if self.tool_file else []
-        if self.split and self.path.is_file() and self.form not in ("tool", *WORKBOOKS):
-            kind = "" if self.split.startswith(WITHOUT) else "with "
-            notes.append(f"only rows {kind}{self.split} are read")
-        rated = [key for _, key in list_ratings(self.columns)]
-        if rated and self.form not in TABLES:
-            hint = f"{setting('columns.scores.NAME', 'scores.NAME')} reads another as a metric"
-            notes.append(f"{', '.join(rated)} are ratings: {hint}")
-        return tuple(f"{self.path.name}: {note}" for note in notes)
+        """A note to show with the file's scores: the tool that wrote the file."""
+        return (f"{self.path.name}: {self.tool_file}",) if self.tool_file else ()
 
     def resolve(self) -> "InputFile":
         """Returns the same input with absolute paths, for other processes. Standard input becomes a file."""
@@ -214,8 +172,8 @@ class InputFile:
             raise InputError([fault(self.path, 0, "the file changed while it was read: run the command again")])
 
     def sha256(self) -> str:
-        """A fingerprint of the input: the bytes of the file or the rows of the folder, and `columns` and `levels`."""
-        if self.form == "records" or self.path.is_dir():
+        """A fingerprint of the input: the bytes of the file, or the rows, and `columns` and `levels`."""
+        if self.form == "records":
             rows = hashlib.sha256()
             for _, record in read_objects(self, []):
                 line = json.dumps(record, sort_keys=True, default=str)
@@ -225,8 +183,6 @@ class InputFile:
             hashes = self._content
         names = [name for name, _ in self.aligned]
         how_read: list[Any] = [self.columns, names]
-        if self.split:
-            how_read.append(self.split)
         if self.levels:
             how_read.append(self.levels)
         return fingerprint([hashes, *how_read]) if any(how_read) else hashes[0]
@@ -241,8 +197,8 @@ def name_records(file: InputFile, faults: list[str]) -> Iterator[tuple[int, dict
     Problems of the header of a table are faults of its first line.
     """
     is_table = file.form in TABLES
-    may_hold_lists = is_table or file.form in (".parquet", "records")  # that were written as texts
-    columns = file.columns if file.tool_file is None else ()  # chosen and rejected answers are named already
+    may_hold_lists = is_table or file.form == "records"  # that were written as texts
+    columns = file.columns
     seen: dict[str, None] = {}
     texts: Counter[str | None] = Counter()  # by the column of the text, how many rows have it
     for line, record in read_objects(file, faults):
@@ -297,8 +253,8 @@ def _check_keys(
     faults += [fault(file.path, 0, problem) for problem in absent]
     column = next((key for key in texts if key is not None), None)
     if column is not None and None in texts and file.needs_text:
-        hint = f"{setting('split', column)} reads the others, {setting('split', f'{WITHOUT}{column}')} these"
-        faults.append(fault(file.path, 0, f"{texts[None]} of {sum(texts.values())} rows have no text: {hint}"))
+        what = f"{texts[None]} of {sum(texts.values())} rows have no text"
+        faults.append(fault(file.path, 0, f"{what}: rows of another kind need a file of their own"))
 
 
 def read_objects(file: InputFile, faults: list[str]) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -319,31 +275,7 @@ def read_objects(file: InputFile, faults: list[str]) -> Iterator[tuple[int, dict
                 )
             yield from ((line, dict(row)) for line, row in file.tool_file.texts)
         case form:
-            rows = iterate_objects(
-                file.path,
-                form,
-                faults,
-                file.split,
-            )
-            if file.split is None or form in WORKBOOKS:
-                yield from rows
-            else:
-                yield from _choose_rows(rows, file, file.split)
-
-
-def _choose_rows(
-    rows: Iterable[tuple[int, dict[str, Any]]], file: InputFile, split: str
-) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The rows with a value in a column, or `without COLUMN` those without one; raises InputError if there are none."""
-    column = split.removeprefix(WITHOUT)
-    is_wanted = column == split
-    chosen = 0
-    for line, row in rows:
-        if (reach(row, column) not in (None, "")) == is_wanted:
-            chosen += 1
-            yield line, row
-    if not chosen:
-        raise InputError([fault(file.path, 0, f"{setting('split')} must leave some rows, but {split} leaves none")])
+            yield from iterate_objects(file.path, form, faults)
 
 
 def _read_aligned(file: InputFile, faults: list[str]) -> Iterator[tuple[int, dict[str, Any]]]:

@@ -10,16 +10,13 @@ from typing import Any
 
 from core.errors import QuestionError, list_first, printable, setting
 from core.example import SHOWN_COLUMNS
-from data.columns import NAMES, PLAIN, RATINGS, SCORE, find_column, fold_name, name_fields, names_rater, reach
-from data.numeric import WORDS, is_missing, to_number
-from data.rating_words import MOST_WORDS, Levels, normalise_word, usual_scales
+from data.columns import NAMES, PLAIN, RATINGS, SCORE, find_column, fold_name, names_rater, reach
+from data.numeric import is_missing, to_number
+from data.rating_words import MOST_WORDS, Levels, normalise_word
 
 LABEL = "label"  # the aspect that several people rate where no name says what
 SAID = {"human": "people", "judge": "judges"}  # names that say whose labels a column has
 KEYS = tuple(NAMES["rows"]["id"].split())
-BATCH = frozenset(("HITId", "AssignmentId", "WorkerId"))  # columns of a batch of Mechanical Turk
-BATCH_LABEL = "Answer."  # what the names of its labels begin with
-BATCH_INPUT = "Input."  # and those of what was shown
 NO_LABELS = re.compile(r"(?i)(^|.*[\W_a-z])(ids?|idx|index|time|date|count|seconds)$")
 PEOPLE = re.compile(r"(?i)human|gold|people|person|annotat|rater|rating|expert|review|crowd|coder|label|truth|manual")
 MODELS = re.compile(
@@ -55,21 +52,10 @@ def list_columns(rows: Iterable[Mapping[str, Any]]) -> list[str]:
 def find_key(header: Collection[str]) -> str | None:
     """Finds the column that identifies a row's text; None if there is none.
 
-    In a batch of Mechanical Turk this is a shown id, or else the task.
-
     >>> find_key(["text", "Item ID"]), find_key(["text", "human"])
     ('Item ID', None)
-    >>> find_key([*BATCH, "Input.id"]), find_key([*BATCH, "id"])
-    ('Input.id', 'HITId')
     """
-    if not is_batch(header):
-        return find_column(header, *KEYS)
-    return find_column(header, *(f"{BATCH_INPUT}{key}" for key in KEYS), KEYS[-1])
-
-
-def is_batch(header: Collection[str]) -> bool:
-    """Whether these are the columns of a batch of Mechanical Turk."""
-    return {*header} >= BATCH
+    return find_column(header, *KEYS)
 
 
 def list_words(rows: Iterable[Mapping[str, Any]], column: str) -> list[str]:
@@ -79,24 +65,20 @@ def list_words(rows: Iterable[Mapping[str, Any]], column: str) -> list[str]:
 
 
 def can_be_labels(values: Collection[str], levels: Levels = ()) -> bool:
-    """Whether a column can be labels or scores: only numbers, or only words of one known scale.
+    """Whether a column can be labels or scores: only numbers, only yes and no, or only words of a scale in `levels`.
 
     >>> can_be_labels(["yes", "No"]), can_be_labels(["1", "4.5"]), can_be_labels(["gpt-4", "claude"])
     (True, True, False)
     """
     words = {normalise_word(value) for value in values if to_number(value) is None}
-    scales = [{*scale} for _, scale in levels] or [{*scale} for scale in usual_scales()]
-    is_scale = len(words) <= MOST_WORDS and any(words <= scale | {*WORDS} for scale in scales)
-    return bool(values) and (not words or is_scale)
+    return bool(values) and (not words or any(words <= {*scale} for _, scale in levels))
 
 
 def list_candidates(rows: Sequence[Mapping[str, Any]], header: Sequence[str], levels: Levels = ()) -> list[str]:
-    """Lists the columns that can be labels or scores; of a batch of Mechanical Turk the answers.
+    """Lists the columns that can be labels or scores.
 
     A column `human` may have words of any scale, which then are labels in other columns too.
     """
-    if is_batch(header):
-        header = [name for name in header if name.startswith(BATCH_LABEL)]
     key = find_key(header)
     free = [name for name in header if name != key and not NO_LABELS.fullmatch(name) and not names_rater(name)]
     values = {name: list_words(rows, name) for name in free}
@@ -130,17 +112,13 @@ def name_columns(
         columns[f"{RATINGS}{LABEL}"] = tuple(people)
     else:
         for name in people:
-            columns[f"{RATINGS}{name.removeprefix(BATCH_LABEL) if is_batch(header) else name}"] = (name,)
+            columns[f"{RATINGS}{name}"] = (name,)
     columns |= {f"{SCORE}{name}": (name,) for name in judges}
     key = find_key(header)
     if key is not None and fold_name(key) != "id":
         columns["id"] = (key,)
     if rater is not None and not names_rater(rater):
         columns["rater"] = (rater,)
-    provider = find_column(header, "provider")  # what promptfoo calls a system
-    has_system = any(name == "system" for _, name in name_fields(tuple(header)).fields)
-    if provider is not None and not has_system:
-        columns["system"] = (provider,)
     return columns
 
 

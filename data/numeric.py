@@ -1,29 +1,21 @@
 """Numbers in cells: parses numbers, missing values, and verdicts in words (yes, fail)."""
 
 import math
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 YES = ("yes", "pass", "passed", "true")
 NO = ("no", "fail", "failed", "false")
 WORDS = {**dict.fromkeys(YES, 1.0), **dict.fromkeys(NO, 0.0)}
-DECIMAL_COMMA = re.compile(r"\s*[+-]?\d*,(?:\d{1,2}|\d{4,})\s*")
 GAPS = ("nan", "null", "n/a", "na", "-")  # that say that a number is missing
 
 
 def parse_number(cell: str) -> float | str:
     """Parses the number in a cell; returns the text itself if it is not a number.
 
-    A comma is decimal unless three digits follow it: then it may separate thousands, and the cell stays a text.
-
-    >>> parse_number("0.5"), parse_number("1_0")  # only Python reads 1_0 as ten
-    (0.5, '1_0')
-    >>> parse_number("0,5"), parse_number("1,000")
-    (0.5, '1,000')
+    >>> parse_number("0.5"), parse_number("1_0"), parse_number("0,5")  # only Python reads 1_0 as ten
+    (0.5, '1_0', '0,5')
     """
-    if DECIMAL_COMMA.fullmatch(cell):
-        cell = cell.replace(",", ".")
     try:
         return float(cell) if "_" not in cell else cell
     except ValueError:

@@ -14,7 +14,6 @@ from core.errors import InputError, check_names, fault, format_value, list_first
 from core.example import SHOWN_COLUMNS
 from core.settings import NonNegative
 from data.columns import (
-    NAMES,
     USUAL_RATERS,
     Columns,
     add_nested,
@@ -31,17 +30,11 @@ from data.label_columns import names_model
 from data.numeric import name_of, parse_finite, parse_number, to_number
 from data.records import Name, Record, Text, check_records, require_none
 from data.table_files import TABLES
-from data.winners import list_verdicts, read_winner
+from data.winners import read_winner
 from meta_eval.preferences import Preferences
 
-PROMPTS = NAMES["pairs"]["prompt"].split()  # columns of what systems answer
-USUAL = {name: field for name, field in list_names("pairs").items() if field != "prompt"}
-USUAL |= dict.fromkeys(USUAL_RATERS, "rater")
-ONE_HOT = {
-    "winner_model_a": "a",
-    "winner_model_b": "b",
-    "winner_tie": "tie",
-}  # a column for each winner
+USUAL = list_names("pairs") | dict.fromkeys(USUAL_RATERS, "rater")
+ONE_HOT = {"winner_model_a": "a", "winner_model_b": "b", "winner_tie": "tie"}  # a column for each winner
 WINNER = '"winner"'  # in messages
 JUDGE = "judges."  # a column of the winners by one judge, as in judges.gpt
 Row: TypeAlias = tuple[int, Mapping[str, Any]]  # with its line
@@ -81,7 +74,7 @@ FIELDS = tuple(PreferenceRecord.model_fields)
 
 
 def read_preferences(path: FileLike, columns: Mapping[str, str | Sequence[str]] | None = None) -> Preferences:
-    """The judgements of a .jsonl, .json, .csv, .tsv (each also .gz) or .parquet file, or of another tool.
+    """The judgements of a .jsonl, .json, .csv, .tsv (each also .gz) or .xlsx file, or of another tool.
 
     A line has `group` (else `id`), the input; `system_a` and `system_b`; `winner`, the name of one of them, or `a`, `b`
     or `tie` (or what `WINS` lists), or a probability from 0 to 1 that a is better, or nothing if only judges judged;
@@ -143,10 +136,6 @@ def check_preferences(
         faults,
     )
     problems = [*find_absent(columns, [*seen]), *list_spellings(key for key in seen if key not in chosen)]
-    winner = dict(columns).get("winner", ("",))[0]
-    if winner in ONE_HOT and ONE_HOT.keys() <= seen.keys():
-        rule = f"the columns {', '.join(ONE_HOT)} are read together"
-        problems.append(f"{rule}, but {setting('columns.winner')} names {winner} alone: leave this setting out")
     faults += [fault(path, 0, problem) for problem in problems]
     judged: list[tuple[PreferenceRecord, dict[str, float]]] = []
     for line, record in located:
@@ -168,18 +157,10 @@ def check_preferences(
         "left out: exact copies of judgements of the same rater": len(renamed) - len(distinct),
     }
     notes = [f"{count} {'row' if count == 1 else 'rows'} {what}" for what, count in said.items() if count]
-    notes += [*_note_numbers(records), *_note_prompts(distinct)]
-    read = chosen | {name for name in seen if {fold_name(name), USUAL.get(fold_name(name))} & {*FIELDS}}
-    unread = list_verdicts((row for _, row in listed), read)
-    if unread:
-        notes.append(
-            f"not read: {', '.join(unread)}: {setting('columns.judges.NAME', unread[0])} reads verdicts of a judge"
-        )
+    notes += _note_numbers(records)
     if models and not are_models:
-        are = "are models by their names, but count as people"
-        if len(models) == 1:
-            are = "is a model by its name, but counts as a person"
-        notes.append(f"{', '.join(models)} {are}: {setting('columns.judges.NAME', 'COLUMN')} names its verdicts")
+        rule = f"{', '.join(models)}: by name a model, but counts as a person"
+        notes.append(f"{rule}: {setting('columns.judges.NAME', 'COLUMN')} names its verdicts")
     lengths = np.array([(record.length_a, record.length_b) for record in records], dtype=np.float64)
     ids = tuple(str(record.id) for record in records)
     judges = dict.fromkeys(judge for record in records for judge in record.judges)
@@ -216,20 +197,6 @@ def _read_outcomes(record: PreferenceRecord) -> tuple[dict[str, float], list[str
         except ValueError as error:
             problems.append(f"{name} {error}" if name == WINNER else f"the verdict of {name} {error}")
     return outcomes, problems
-
-
-def _note_prompts(rows: Rows) -> list[str]:
-    """A note where prompts of rows without named inputs repeat, because such rows are not independent."""
-    unnamed = [fold_names(row) for _, row in rows if not row.get("group")]
-    column = next((name for name in PROMPTS if unnamed and isinstance(unnamed[0].get(name), str)), None)
-    if column is None:
-        return []
-    ids = {str(row.get("id")) for row in unnamed}
-    prompts = {str(row.get(column)) for row in unnamed}
-    if len(ids) <= len(prompts):
-        return []
-    rule = f"{len(ids)} ids have {len(prompts)} different prompts, but each id is an input of its own"
-    return [f"{rule}: {setting('columns.group', column)} makes prompts the inputs"]
 
 
 def _note_numbers(records: Iterable[PreferenceRecord]) -> list[str]:
@@ -273,11 +240,7 @@ def _check_first(path: Path, row: Mapping[str, Any], keys: Sequence[str]) -> Non
         raise InputError([fault(path, 0, f"{rule} texts: {hint}, or {by_judge} to judge the texts")])
     known = list_first(keys, SHOWN_COLUMNS)
     system_a = setting("columns.system_a", "COLUMN")
-    hint = f"{system_a} names a column, {setting('columns.chosen')} and {setting('columns.rejected')} those of answers"
-    sides = [key for key in keys if key.endswith("_a") and f"{key[:-1]}b" in keys]
-    if sides:  # neither of which is the chosen one in every row
-        outputs = f"{sides[0]} and {sides[0][:-1]}b"
-        hint = f"{system_a} and {setting('columns.system_b', 'COLUMN')} name the columns of the systems of {outputs}"
+    hint = f"{system_a} names a column; answers are in columns chosen and rejected"
     raise InputError([fault(path, 0, f"{rule} {known}: {hint}")])
 
 

@@ -7,11 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from core.errors import InputError, fault, format_value, setting
-from core.example import hint_column
 from data.columns import find_rater
 from data.files import Row, rate
 from data.label_columns import find_key
-from data.records import require_none
+from data.records import check_id, require_none
 
 PARTS = ("text", "turns", "context", "prefix", "label", "references", "system", "group")
 
@@ -20,8 +19,7 @@ def join_rater_rows(path: Path, rows: Sequence[Row]) -> tuple[Sequence[Row], tup
     """Joins rows into texts with the ratings of each person, whom a column names; returns a note if it joins any.
 
     The id of a row names its text; where no row has one, the task or else the input does, with the system. Outputs of
-    several systems may share the id of their input, which becomes their group. If a rater rates a text twice, the later
-    rating counts.
+    several systems may share the id of their input, which becomes their group.
 
     Raises InputError for rows of one text that contradict each other, for an id of two texts without raters, and for
     equal texts by raters that nothing names.
@@ -30,21 +28,23 @@ def join_rater_rows(path: Path, rows: Sequence[Row]) -> tuple[Sequence[Row], tup
     for row in rows:
         named |= dict.fromkeys(name for name, cell in row.example.extra.items() if _is_name(cell))
     rater = find_rater(named)
-    rows = _name_outputs(rows, rater)
+    rows = _name_outputs(rows)
     if rater is None:
-        require_none((), _find_repeated_ids(path, rows, [*named]))
+        require_none((), _find_repeated_ids(rows))
         return rows, ()
     has_ids = any(row.has_id for row in rows)
     task = find_key(named) or ""
     groups: dict[Any, list[Row]] = defaultdict(list)
+    texts: set[Any] = set()
     for row in rows:
         example = row.example
         key: Any = example.id
         if not has_ids and (task or example.group):
             key = (example.group, str(example.extra.get(task)), example.system)
         groups[key].append(row)
+        texts.add((example.text, example.turns, example.context, example.system))
     if len(groups) == len(rows):
-        if not has_ids and _repeat_texts(rows):
+        if len(texts) < len(rows) and not has_ids:
             rule = f"rows by {rater} need a column with the id of their text, because texts are repeated"
             raise InputError([fault(path, 0, f"{rule}: {setting('columns.id', 'COLUMN')} names it")])
         return rows, ()
@@ -52,88 +52,58 @@ def join_rater_rows(path: Path, rows: Sequence[Row]) -> tuple[Sequence[Row], tup
     for group in groups.values():
         faults += _find_conflicts(group, rater)
     joined = [_join(group, rater) for group in require_none(groups.values(), faults)]
-    texts = "1 text" if len(joined) == 1 else f"{len(joined)} texts"
-    note = f"{path.name}: {len(rows)} rows, {texts}; their raters are in {rater}"
-    again = len(rows) - sum(len(_name_raters(group, rater)) for group in groups.values())
-    if again:
-        repeated = "1 row" if again == 1 else f"{again} rows"
-        note += f"; {repeated} more of a rater on the same text: the later rating counts"
+    count = "1 text" if len(joined) == 1 else f"{len(joined)} texts"
+    note = f"{path.name}: {len(rows)} rows, {count}; their raters are in {rater}"
     return joined, (note,)
-
-
-def _repeat_texts(rows: Sequence[Row]) -> bool:
-    """Whether a system has the same text, for the same context, in several rows."""
-    examples = [row.example for row in rows]
-    texts = {(example.text, example.turns, example.context, example.system) for example in examples}
-    return len(texts) < len(rows)
 
 
 def _is_name(value: object) -> bool:
     return isinstance(value, str | int) and str(value).strip() != ""
 
 
-def _name_outputs(rows: Sequence[Row], rater: str | None) -> Sequence[Row]:
-    """The rows, with an id of its own for each output where several systems share the id of an input.
-
-    Systems whose ratings are the same for every id may be judges of one output, and stay.
-    """
+def _name_outputs(rows: Sequence[Row]) -> Sequence[Row]:
+    """The rows, with an id of its own for each output where several systems share the id of an input."""
     systems: dict[str, set[str | None]] = defaultdict(set)
-    ratings: dict[str, set[str]] = defaultdict(set)
     for row in rows:
         systems[row.example.id].add(row.example.system)
-        ratings[row.example.id].add(str(row.ratings))
-    are_several = any(len(names - {None}) > 1 for names in systems.values())
-    differ = any(len(given) > 1 for given in ratings.values())
-    may_be_judges = rater is None and not differ and any(row.ratings for row in rows)
-    if may_be_judges or not are_several:
+    if not any(len(names - {None}) > 1 for names in systems.values()):
         return rows
     faults: list[str] = []
     named: list[Row] = []
     for row in rows:
         example = row.example
-        is_there = {"an id": row.has_id, "a system": example.system}
-        lacking = [what for what, given in is_there.items() if not given]
-        if lacking:
-            rule = f"rows of several systems need {' and '.join(lacking)} here, as in other lines"
-            faults.append(fault(row.path, row.line, rule))
+        if not (row.has_id and example.system):
+            faults.append(fault(row.path, row.line, "rows of several systems need an id and a system, as other lines"))
         name = f"{example.id} ({example.system})"
         named.append(replace(row, example=replace(example, id=name, group=example.group or example.id)))
     return require_none(named, faults)
 
 
-def _find_repeated_ids(path: Path, rows: Sequence[Row], columns: Sequence[str]) -> list[str]:
-    """Faults of ids that several lines have, and which columns may have the raters and ratings that such rows lack."""
-    first: dict[str, Row] = {}
-    repeated = [row for row in rows if first.setdefault(row.example.id, row) is not row]
-    if not repeated:
-        return []
-    row = repeated[0]
-    problem = (
-        f"ids must be unique, but {format_value(row.example.id)} is the id of line {first[row.example.id].line} too"
-    )
-    if len(repeated) > 1:
-        problem += f" (the first of {len(repeated)} lines with this fault)"
-    faults = [fault(path, row.line, problem)]
-    lacking = "rater" if any(row.ratings for row in rows) else "ratings.ASPECT"
-    hint = hint_column(lacking, columns)
-    if hint:
-        what = "name its rater" if lacking == "rater" else "have a rating"
-        faults.append(fault(path, 0, f"lines with one id must each {what}, but no column does{hint}"))
+def _find_repeated_ids(rows: Sequence[Row]) -> list[str]:
+    """Faults of ids that several lines have, where no column names their raters."""
+    first_line: dict[str, int] = {}
+    faults: list[str] = []
+    for row in rows:
+        problems = check_id(row.example.id, row.line, first_line)
+        faults += [fault(row.path, row.line, problem) for problem in problems]
+    if faults:
+        rule = "lines with one id must each name who rated, but no column does"
+        faults.append(fault(rows[0].path, 0, f"{rule}: {setting('columns.rater', 'COLUMN')} names it"))
     return faults
-
-
-def _name_raters(group: Sequence[Row], rater: str) -> dict[str, Row]:
-    """The rows of a text by rater, the later one of a rater who rated twice."""
-    return {str(row.example.extra.get(rater)): row for row in group}
 
 
 def _find_conflicts(group: Sequence[Row], rater: str) -> Iterator[str]:
     """Faults of rows of one text: another content or score than in the first row, a rater or a rating of no use."""
     first = group[0]
+    first_line: dict[str, int] = {}
     for row in group:
         problems: list[str] = []
-        if not _is_name(row.example.extra.get(rater)):
+        who = row.example.extra.get(rater)
+        earlier = first_line.setdefault(str(who), row.line)
+        if not _is_name(who):
             problems.append(f"{format_value(rater)} is needed here, as in other lines")
+        elif earlier != row.line:
+            problems.append(f"a rater must rate a text once, but {format_value(who)} also does in line {earlier}")
         for name in PARTS:
             here = getattr(row.example, name)
             there = getattr(first.example, name)
@@ -141,9 +111,8 @@ def _find_conflicts(group: Sequence[Row], rater: str) -> Iterator[str]:
                 rule = f"rows with the id {format_value(row.example.id)} are one text with several raters"
                 values = f"{format_value(here)} here and {format_value(there)} in line {first.line}"
                 problems.append(f"{rule}, but {name} is {values}")
-        differing = [name for name, score in row.scores.items() if score != first.scores.get(name)]
-        if differing:
-            problems.append(f"rows of one text must have the same scores, but {differing[0]} differs")
+        if row.scores != first.scores:
+            problems.append("rows of one text must have the same scores")
         if "ratings" in row.example.extra and len(group) > 1:
             problems.append("a row by a rater must have one rating for each aspect, found several")
         yield from (fault(row.path, row.line, problem) for problem in problems)
@@ -151,13 +120,15 @@ def _find_conflicts(group: Sequence[Row], rater: str) -> Iterator[str]:
 
 def _join(group: Sequence[Row], rater: str) -> Row:
     """One text with its ratings by person; what else its rows hold is kept where it is the same in all."""
+    first = group[0]
     people: dict[str, dict[str, Any]] = {}
-    for name, row in _name_raters(group, rater).items():
+    extra = dict(first.example.extra)
+    for row in group:
+        others = row.example.extra
         for aspect, ratings in row.ratings.items():
             if ratings.get("") is not None:
-                people.setdefault(aspect, {})[name] = ratings[""]
-    extra = dict(group[0].example.extra)
-    for row in group:
-        extra = {name: cell for name, cell in extra.items() if row.example.extra.get(name) == cell}
+                people.setdefault(aspect, {})[str(others[rater])] = ratings[""]
+        extra = {name: cell for name, cell in extra.items() if others.get(name) == cell}
     extra.pop(rater, None)
-    return replace(group[0], example=rate(replace(group[0].example, extra=extra), people), ratings=people)
+    example = replace(first.example, extra=extra)
+    return replace(first, example=rate(example, people), ratings=people)

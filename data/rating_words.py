@@ -1,29 +1,21 @@
-"""Words as ratings or scores (poor, good): finds their order and gives them numbers.
-
-`rating_scales.txt` lists usual scales, from the worst (or the least) to the best (or the most). The shortest scale that
-has all words of a file gives their numbers, from 0. Two scales that share words put these in the same order. Words
-without a usual order need the setting `levels`.
-"""
+"""Words as ratings or scores: yes, pass and true are 1; no, fail and false are 0; `levels` gives others their order."""
 
 import re
 import unicodedata
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
-from pathlib import Path
 from typing import Literal, TypeAlias
 
 from core.errors import SettingError, format_value, setting
-from data.numeric import DECIMAL_COMMA, WORDS, parse_number
+from data.numeric import WORDS
 
 MOST_WORDS = 10  # different ones of a rating without `levels`; more are no scale
 TRUTH = {"true", "false"}  # of JSON, which need no note
 ALL = ""  # the ratings that no other order is for
-HALVES = {"0", "5"}  # behind the decimal comma of scales with half steps
+COMMA = re.compile(r"\s*[+-]?\d*,\d+\s*")
 Column: TypeAlias = tuple[str, str]  # `ratings` or `scores`, and the name of the aspect or the metric
 Level: TypeAlias = str | float
 Levels: TypeAlias = tuple[tuple[str, tuple[Level, ...]], ...]  # by aspect, or by ALL
-Group: TypeAlias = tuple[list[Column], dict[Level, Level]]  # columns, and how each level is first spelled
 GivenLevels: TypeAlias = Literal["auto"] | Sequence[Level] | Mapping[str, Sequence[Level]]
 
 
@@ -78,14 +70,6 @@ def normalise_word(word: str) -> str:
     return " ".join(re.split(r"[\s_-]+", composed.lower().strip()))
 
 
-@cache
-def usual_scales() -> tuple[tuple[str, ...], ...]:
-    """Lists the scales of `rating_scales.txt`, the shortest first."""
-    lines = Path(__file__).with_name("rating_scales.txt").read_text("utf-8").splitlines()
-    scales = [tuple(line.split(" < ")) for line in lines if not line.startswith("#")]
-    return tuple(sorted(scales, key=len))
-
-
 @dataclass(frozen=True)
 class RatingWords:
     """The numbers for the words that are ratings or scores in a file."""
@@ -103,33 +87,31 @@ class RatingWords:
         if not isinstance(level, str):
             return numbers.get(level, level)
         word = normalise_word(level)
-        number = numbers.get(word, WORDS.get(word))
-        if number is None and DECIMAL_COMMA.fullmatch(level):
-            number = parse_number(level)
-        return number if isinstance(number, float) else None
+        return numbers.get(word, WORDS.get(word))
 
 
 def order_words(columns: Mapping[Column, Collection[Level]], levels: Levels = ()) -> RatingWords:
     """Orders the words in columns of ratings and scores, and numbers them.
 
-    An order in `levels` takes precedence over the usual scales. Columns that share words share their numbers. The words
-    of a column get no numbers if it also has numbers or more than `MOST_WORDS` words.
+    The words of a column get no numbers if it also has numbers or more than `MOST_WORDS` words.
 
-    >>> order_words({("ratings", "q"): ["Good", "bad", "fair"]}).notes
+    >>> order_words({("ratings", "q"): ["Good", "bad"]}, ((ALL, ("bad", "fair", "good")),)).notes
     ('ratings in words: bad 0, fair 1, good 2',)
     """
     given = dict(levels)
     numbers: dict[Column, Mapping[Level, float]] = {}
     scales: dict[str, None] = {}
-    notes: list[str] = []
     problems: list[str] = []
     for column, found in columns.items():
-        commas = [str(level).strip() for level in found if _has_comma(level)]
-        problems += _find_pairs(column, found)
-        notes += [f"decimal commas in {column[1]}: {cell} is read as {cell.replace(',', '.')}" for cell in commas[:1]]
-    for names, spelled in _join_columns(columns):
-        where = " and ".join(dict.fromkeys(format_value(name) for _, name in names))
-        scale = _find_scale(names, spelled, given)
+        _, name = column
+        where = format_value(name)
+        spelled = {normalise_word(level) if isinstance(level, str) else level: level for level in found}
+        commas = [level for level in found if isinstance(level, str) and COMMA.fullmatch(level)]
+        if commas:
+            rule = f"{format_value(commas[0])} in {where} may be two whole numbers or a decimal comma"
+            problems.append(f"{rule}: give each person a column, or write decimal points")
+            continue
+        scale = _find_scale(name, spelled, given)
         if scale is None:
             if len(_words(spelled)) == len(spelled) <= MOST_WORDS:
                 rule = f"words that rate must have a known order, found {_show(spelled.values())} in {where}"
@@ -139,34 +121,12 @@ def order_words(columns: Mapping[Column, Collection[Level]], levels: Levels = ()
         if unknown:
             problems.append(f"levels of {where} must hold every level, but lack {_show(unknown)}")
             continue
-        numbers |= dict.fromkeys(names, scale)
+        numbers[column] = scale
         is_plain = [*scale] == [*scale.values()] or TRUTH & scale.keys()
         if not is_plain:
             scales[", ".join(f"{_show([level])} {number:g}" for level, number in scale.items())] = None
-    if scales:
-        notes.insert(0, f"ratings in words: {'; '.join(scales)}")
+    notes = [f"ratings in words: {'; '.join(scales)}"] if scales else []
     return RatingWords(numbers, tuple(notes), tuple(problems))
-
-
-def _join_columns(columns: Mapping[Column, Collection[Level]]) -> Sequence[Group]:
-    """The columns that share a word, and how each of their levels is first spelled."""
-    groups: list[Group] = []
-    for column, levels in columns.items():
-        spelled: dict[Level, Level] = {}
-        for level in levels:
-            plain = normalise_word(level) if isinstance(level, str) else level
-            spelled.setdefault(0.0 if _has_comma(level) else plain, level)
-        names: list[Column] = []
-        apart: list[Group] = []
-        for group in groups:
-            others, known = group
-            if _words(known) & _words(spelled):
-                names += others
-                spelled = known | spelled | known
-            else:
-                apart.append(group)
-        groups = [*apart, ([*names, column], spelled)]
-    return groups
 
 
 def _words(levels: Iterable[Level]) -> set[str]:
@@ -174,41 +134,26 @@ def _words(levels: Iterable[Level]) -> set[str]:
 
 
 def _find_scale(
-    names: Sequence[Column], words: Iterable[Level], given: Mapping[str, Sequence[Level]]
+    name: str,
+    words: Collection[Level],
+    given: Mapping[str, Sequence[Level]],
 ) -> Mapping[Level, float] | None:
-    """The numbers of the scale that `levels` names for one of the columns, else of a scale there that has all words.
+    """The numbers of the scale that `levels` names for a column, else of a scale there that has all its words.
 
     Else of the scale for all columns, if it shares a word with these: what it lacks is then a problem. Else those of
-    yes and no, the worse one first, or of the shortest usual scale that has all words.
+    yes and no, the worse one first.
     """
     known = _words(words)
-    scales = [given[name] for _, name in names if name in given]
+    scales = [given[name]] if name in given else []
     if known:
         scales += [scale for scale in given.values() if {*words} <= {*scale}]
     if known & {*given.get(ALL, ())}:
         scales.append(given[ALL])
-    if not scales and {*words} <= WORDS.keys():
+    if scales:
+        return number_levels(scales[0])
+    if {*words} <= WORDS.keys():
         return {word: WORDS[word] for word in sorted(known, key=WORDS.__getitem__)}
-    scales += [scale for scale in usual_scales() if {*words} <= {*scale}]
-    return number_levels(scales[0]) if scales else None
-
-
-def _has_comma(level: Level) -> bool:
-    return isinstance(level, str) and DECIMAL_COMMA.fullmatch(level) is not None
-
-
-def _find_pairs(column: Column, levels: Collection[Level]) -> Iterator[str]:
-    """A problem of a column whose cells may all be two whole numbers of one scale, as of two people."""
-    cells = [str(level).strip().partition(",") for level in levels]
-    firsts = {first for first, _, _ in cells}
-    seconds = {second for _, _, second in cells}
-    are_digits = all(len(part) == 1 and part.isdecimal() for part in firsts | seconds)
-    if not are_digits or seconds <= HALVES:
-        return
-    if min(firsts) <= min(seconds) and max(seconds) <= max(firsts):
-        shown = format_value(next(iter(levels)))
-        rule = f"{shown} in {format_value(column[1])} may be two whole numbers or a decimal comma"
-        yield f"{rule}: give each person a column, or write decimal points"
+    return None
 
 
 def _show(levels: Iterable[Level]) -> str:

@@ -38,7 +38,7 @@ def read_level(value: object) -> object:
         return None
     if isinstance(value, bool):
         return str(value).lower()
-    if isinstance(value, str) and "," not in value:  # the column says whether a comma is decimal
+    if isinstance(value, str):
         value = parse_number(value)
     if isinstance(value, str):
         if value.strip().lower() in GAPS:

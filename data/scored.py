@@ -16,11 +16,11 @@ from core.scores import Scores
 from data.cells import json_line
 from data.columns import OUTPUT, SCORE
 from data.files import Row, iterate_rows, list_levels, read_rows, to_record
-from data.input_file import FORMS, FileLike, InputFile, read_objects
+from data.input_file import FORMS, FileLike, InputFile
 from data.numeric import to_number
 from data.rater_rows import join_rater_rows
 from data.rating_words import Column
-from data.records import Record, Text, check_id, check_records, require_none
+from data.records import check_id, require_none
 from data.table_files import DELIMITERS, row_writer, to_cell
 from data.text_files import open_atomically, read_json
 from meta_eval.design import Floats
@@ -67,12 +67,6 @@ def place_outputs(outputs: ScoredSet) -> dict[tuple[str, str], int]:
     return places
 
 
-class Meta(Record):
-    """What stands beside a file that `judge score` wrote, as far as it is read."""
-
-    signature: Text
-
-
 def read_scored(
     path: FileLike | None = None,
     scores: Mapping[str, Path | str] | None = None,
@@ -96,24 +90,25 @@ def read_scored(
     file = InputFile.of(path, **settings)
     rows, notes = read_rows([file], refuse_scores=refuse_scores, may_repeat=True)
     joined, more_notes = join_rater_rows(file.path, rows)
-    source = file if joined is rows else replace(file, records=[to_record(row.example) for row in joined])
+    source = file
+    if joined is not rows:
+        records = [to_record(row.example) for row in joined]
+        source = replace(file, records=records)
     named = [f"{file.path.name}: {note}" for note in notes]
-    return add_outputs(
-        _to_set(
-            file.path.name,
-            joined,
-            source,
-            (*file.notes, *named, *more_notes),
-        ),
-        scores or {},
+    found = _to_set(
+        file.path.name,
+        joined,
+        source,
+        [*file.notes, *named, *more_notes],
     )
+    return add_outputs(found, scores or {})
 
 
 def _to_set(
     name: str,
     rows: Sequence[Row],
     source: InputFile,
-    notes: tuple[str, ...],
+    notes: Sequence[str],
 ) -> ScoredFile:
     """The texts of rows with the ratings of each person and the scores of each judge."""
     columns: dict[tuple[Column, str], Floats] = {}
@@ -139,7 +134,7 @@ def _to_set(
         scores,
         places=tuple((row.path, row.line) for row in rows),
         raters=stack_people(people),
-        notes=notes,
+        notes=tuple(notes),
         source=source,
         has_ids=any(row.has_id for row in rows),
     )
@@ -150,8 +145,12 @@ def stack_people(people: Mapping[tuple[str, str], Floats]) -> dict[str, Floats]:
     columns: dict[str, dict[str, Floats]] = {}
     for (aspect, person), values in people.items():
         columns.setdefault(aspect, {})[person] = values
-    stacked = {aspect: np.stack([*by_person.values()]) for aspect, by_person in columns.items() if {*by_person} != {""}}
-    return {aspect: values for aspect, values in stacked.items() if not np.isnan(values).all()}
+    stacked: dict[str, Floats] = {}
+    for aspect, by_person in columns.items():
+        values = np.stack([*by_person.values()])
+        if {*by_person} != {""} and not np.isnan(values).all():
+            stacked[aspect] = values
+    return stacked
 
 
 def _read_systems(
@@ -164,17 +163,18 @@ def _read_systems(
 
     A file with a suffix that `read_scored` does not read has one text per line; line i of each file answers input i.
     """
-    pairs = [system.partition("=") for system in systems]
-    if path is not None or text is not None or not all(name.strip() and file for name, _, file in pairs):
-        raise SettingError(
-            f"{setting('systems')} must be NAME=FILE for each system, without {setting('path')}, found {list(systems)}"
-        )
-    inputs: list[InputFile] = []
-    for _, _, file in pairs:
-        has_rows = Path(file).is_dir() or file.lower().removesuffix(".gz").endswith((*FORMS, ".eval"))
-        inputs.append(InputFile.of(file, **settings) if has_rows else InputFile.of(text=file, **settings))
-    rows, notes = read_rows(inputs)
-    names = {file.path: name for file, (name, _, _) in zip(inputs, pairs, strict=True)}
+    inputs: dict[str, InputFile] = {}
+    for given in systems:
+        name, _, file = given.partition("=")
+        if path is not None or text is not None or not (name.strip() and file):
+            rule = f"{setting('systems')} must be NAME=FILE for each system, without {setting('path')}"
+            raise SettingError(f"{rule}, found {list(systems)}")
+        has_rows = file.lower().removesuffix(".gz").endswith((*FORMS, ".eval"))
+        place = {"path" if has_rows else "text": file}
+        inputs[name] = InputFile.of(**place, **settings)
+    files = [*inputs.values()]
+    rows, notes = read_rows(files)
+    names = {file.path: name for name, file in inputs.items()}
     named: list[Row] = []
     for row in rows:
         example = row.example
@@ -188,14 +188,15 @@ def _read_systems(
             group=example.group or example.id,
         )
         named.append(replace(row, example=output))
-    said = [note for file in inputs for note in file.notes]
-    said += [f"{inputs[0].path.name}: {note}" for note in notes]
-    source = replace(inputs[0], aligned=(), records=[to_record(row.example) for row in named])
+    said = [note for file in files for note in file.notes]
+    said += [f"{files[0].path.name}: {note}" for note in notes]
+    records = [to_record(row.example) for row in named]
+    together = replace(files[0], aligned=(), records=records)
     return _to_set(
-        " ".join(file.path.name for file in inputs),
+        " ".join(file.path.name for file in files),
         named,
-        source,
-        tuple(said),
+        together,
+        said,
     )
 
 
@@ -209,19 +210,17 @@ def add_outputs(file: ScoredFile, scores: Mapping[str, Path | str]) -> ScoredFil
             raise SettingError(f"scores.{name} must be one file, found {output}")
     path = file.source.path
     place = {example.id: i for i, example in enumerate(file.examples)}
-    outputs = read_all(
-        [
-            partial(
-                _read_outputs,
-                Path(output),
-                place,
-                path,
-            )
-            for output in scores.values()
-        ]
-    )
+    readers = [
+        partial(
+            _read_outputs,
+            Path(output),
+            place,
+            path,
+        )
+        for output in scores.values()
+    ]
     joined = dict(file.scores)
-    for name, (values, signature) in zip(scores, outputs, strict=True):
+    for name, (values, signature) in zip(scores, read_all(readers), strict=True):
         for aspect, column in values.items():
             full_name = join_name(name, aspect, values)
             if full_name in joined:
@@ -246,18 +245,9 @@ def mark_missing(values: Sequence[float | None] | Floats, signature: str) -> Sco
 def _read_outputs(file: Path, place: Mapping[str, int], examples_path: Path) -> tuple[dict[str, Floats], str]:
     """The scores by aspect of a file that `judge score` wrote, a line for each id in `place`, and their signature."""
     faults: list[str] = []
-    located: list[tuple[int, dict[str, Any]]] = []
-    for line, row in read_objects(InputFile(file), faults):
-        located.append((line, {name: cell for name, cell in row.items() if name == "id" or name.startswith("scores")}))
-    scored = InputFile(
-        file,
-        records=[row for _, row in located],
-        lines=[line for line, _ in located],
-        needs_text=False,
-    )
     values: dict[str, Floats] = {}
     first_line: dict[str, int] = {}
-    for row in iterate_rows(scored, faults, may_repeat=True):
+    for row in iterate_rows(InputFile(file, needs_text=False), faults, may_repeat=True):
         name = row.example.id
         problems = check_id(name, row.line, first_line)
         if name not in place:
@@ -280,14 +270,11 @@ def _read_outputs(file: Path, place: Mapping[str, int], examples_path: Path) -> 
     meta = file.with_name(f"{file.name}.meta.json")
     if not meta.is_file():
         return values, f"file {file.name}"
-    described = check_records(
-        meta,
-        [(0, read_json(meta))],
-        Meta,
-        faults,
-    )
-    require_none((), faults)
-    return values, described[0][1].signature
+    described = read_json(meta)
+    signature = described.get("signature") if isinstance(described, dict) else None
+    if not isinstance(signature, str):
+        raise InputError([fault(meta, 0, f'"signature" must be a text, found {format_value(signature)}')])
+    return values, signature
 
 
 def list_rows(scores: Scores) -> Iterator[dict[str, Any]]:

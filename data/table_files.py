@@ -1,31 +1,23 @@
-"""Reads CSV and TSV files, with the line on which each row begins, and parquet files by pyarrow (extra `parquet`)."""
+"""Reads CSV and TSV files, with the line on which each row begins."""
 
 import csv
 import json
-import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from typing import Any, TextIO
 
-from core.errors import InputError, blame_file, fault, format_value
-from core.extras import suggest_extra
+from core.errors import InputError, fault, format_value
 from data.columns import count_columns
 from data.text_files import LONGEST_LINE, iterate_lines
 
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
-WORKBOOKS = (".xlsx", ".xls", ".ods")
-TABLES = (*DELIMITERS, *WORKBOOKS)  # whose cells are texts
+TABLES = (*DELIMITERS, ".xlsx")  # whose cells are texts
 SEPARATORS = (";", "\t", ",")
 LISTS = ("turns", "references")  # fields with lists of texts
-ROWS = 1024  # of a parquet file, to read at once
-SMALL = 1_000_000  # bytes of a small parquet file
-SMALL_ROWS = 16  # of a small one, to read at once: they may be long
-MOST_VALUES = (100_000, 10)  # values of a parquet file: so many, and so many more for each of its bytes
-MOST_COLUMN_BYTES = (2**24, 100)  # bytes of a column, uncompressed, likewise
-MOST_CHARACTERS = (2**26, 1_000)  # of all rows, likewise
+MOST_UNPACKED = (2**24, 100)  # bytes of the parts of a zip file: so many, and so many more for each of its bytes
 
 
 def read_rows(path: Path, delimiter: str, faults: list[str]) -> Iterator[tuple[int, dict[str, str]]]:
@@ -117,73 +109,19 @@ def to_cell(value: Any) -> str | None:
     return json.dumps(value, ensure_ascii=False)
 
 
-def read_parquet(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yields the rows of a file as records without nulls and NaN, numbered from 1."""
-    with suggest_extra():
-        import pyarrow.parquet
-    if not path.is_file():
-        raise InputError([fault(path, 0, "no such file")])
-    number = 0
-    size = path.stat().st_size
-    with blame_file(path):
-        try:
-            file = pyarrow.parquet.ParquetFile(path)
-        except pyarrow.ArrowInvalid as error:
-            raise InputError([fault(path, 0, f"the file must be parquet: {error}")]) from error
-        _check_size(path, size, file.metadata)
-        left = find_most(MOST_CHARACTERS, size)
-        for batch in file.iter_batches(ROWS if size > SMALL else SMALL_ROWS):
-            try:
-                rows = batch.to_pylist(maps_as_pydicts="strict")
-            except KeyError as error:
-                raise InputError([fault(path, 0, f"a key of a map must occur once: {error}")]) from None
-            for row in rows:
-                number += 1
-                left -= _count_characters(row)
-                if left < 0:
-                    most = find_most(MOST_CHARACTERS, size)
-                    rule = f"the texts of a file of {size} bytes must have at most {most} characters"
-                    raise InputError([fault(path, number, f"{rule}, found more up to this row")])
-                yield number, _without_nulls(row)
-
-
-def _check_size(path: Path, size: int, metadata: Any) -> None:
-    """Raises InputError for a file with too many columns, or with too many values or bytes for its size."""
-    groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
-    problems = count_columns(range(metadata.num_columns))
-    if not problems:
-        chunks = [group.column(i) for group in groups for i in range(metadata.num_columns)]
-        values = sum(chunk.num_values for chunk in chunks)
-        longest = max((chunk.total_uncompressed_size for chunk in chunks), default=0)
-        limits = (("values", values, MOST_VALUES), ("bytes in a column", longest, MOST_COLUMN_BYTES))
-        for what, count, limit in limits:
-            most = find_most(limit, size)
-            if count > most:
-                problems.append(f"a parquet file of {size} bytes must have at most {most} {what}, found {count}")
-    if problems:
-        raise InputError([fault(path, 0, problem) for problem in problems])
-
-
 def find_most(limit: tuple[int, int], size: int) -> int:
     """Returns the maximum that a file of `size` bytes may have; `limit` is a base number and an addition per byte."""
     fixed, factor = limit
     return fixed + factor * size
 
 
-def _count_characters(value: Any) -> int:
-    if isinstance(value, Mapping):
-        return sum(map(_count_characters, value.values()))
-    if isinstance(value, list):
-        return sum(map(_count_characters, value))
-    return len(value) if isinstance(value, str | bytes) else 0
+def check_unpacked_size(path: Path, sizes: Iterable[int]) -> None:
+    """Raises InputError if a zip file unpacks to too many bytes for its own size.
 
-
-def _without_nulls(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        cells = {name: _without_nulls(cell) for name, cell in value.items()}
-        return {name: cell for name, cell in cells.items() if cell is not None}
-    if isinstance(value, list):
-        return [_without_nulls(cell) for cell in value]
-    if isinstance(value, float) and math.isnan(value):
-        return None
-    return value if isinstance(value, str | int | float | None) else str(value)  # JSON has no dates and bytes
+    `sizes` are the unpacked sizes of its parts, in bytes.
+    """
+    most = find_most(MOST_UNPACKED, path.stat().st_size)
+    total = sum(sizes)
+    if total > most:
+        rule = f"a file of this size must have at most {most} bytes unpacked"
+        raise InputError([fault(path, 0, f"{rule}, found {total}")])

@@ -19,7 +19,7 @@ from typing import IO, Any, TextIO
 from core.errors import InputError, fault, format_value
 
 STANDARD = Path("-")  # standard input or standard output
-SPREADSHEETS = (".xlsm", ".numbers")
+SPREADSHEETS = (".xls", ".xlsm", ".ods", ".numbers", ".parquet")
 MOST_BLANK_LINES = 100_000  # one after another
 MOST_FAULTS = 100_000
 LONGEST_PEEK = 2**20  # bytes of a line by which a .json file is recognised as JSONL

@@ -1,10 +1,9 @@
-"""Winners of judgements: as names of systems or as sides, and which columns hold such verdicts."""
+"""Winners of judgements: as names of systems or as sides."""
 
-from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from core.errors import format_value, suggest_similar
-from data.numeric import is_missing, name_of, parse_finite
+from data.numeric import name_of, parse_finite
 
 A = ("a", "model_a", "model_1", "left", "first")
 B = ("b", "model_b", "model_2", "right", "second")
@@ -41,18 +40,3 @@ def read_winner(winner: Any, system_a: str, system_b: str) -> float | None:
     raise ValueError(
         f'must be {names}, "a", "b" or "tie", found {shown}{suggest_similar(str(winner), (system_a, system_b))}'
     )
-
-
-def list_verdicts(rows: Iterable[Mapping[str, Any]], read: Collection[str]) -> list[str]:
-    """Lists the columns, except those that are `read`, that hold sides alone, such as A and B.
-
-    >>> list_verdicts([{"winner": "a", "gpt": "B", "n": 1}, {"winner": "b", "gpt": "tie", "n": 0}], ["winner"])
-    ['gpt']
-    """
-    are_sides: dict[str, bool] = {}
-    for row in rows:
-        for name, cell in row.items():
-            if name not in read and not is_missing(cell):
-                is_side = isinstance(cell, str) and cell.strip().lower() in WINS
-                are_sides[name] = is_side and are_sides.get(name, True)
-    return [name for name, holds_sides in are_sides.items() if holds_sides]

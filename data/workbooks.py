@@ -1,4 +1,4 @@
-"""Workbooks (.xlsx, .xls, .ods): reads a sheet by calamine (extra `excel`) as a table whose cells are texts."""
+"""Workbooks (.xlsx): reads the sheet by calamine (extra `excel`) as a table whose cells are texts."""
 
 import re
 import zipfile
@@ -10,41 +10,22 @@ from typing import Any, TypeAlias
 from core.errors import InputError, blame_file, fault, format_value, list_first
 from core.extras import suggest_extra
 from data.columns import count_columns
-from data.table_files import WORKBOOKS, find_most, find_repeated
-from data.zip_files import check_unpacked_size
+from data.table_files import check_unpacked_size, find_most, find_repeated
 
-ENDINGS = "|".join(WORKBOOKS).replace(".", r"\.")
-WITH_SHEET = re.compile(rf"(.+(?:{ENDINGS}))#(.+)", re.IGNORECASE | re.DOTALL)  # a file and one of its sheets
 SHOWN_SHEETS = 5  # sheets in a message
 MOST_CELLS = (2**22, 10)  # from the first to the last filled one: so many, and so many more for each byte of the file
-CELL = re.compile(rb"<(?:\w+:)?(?:row|c)\s[^>]*?\br=[\"']([A-Z]*)(\d+)")  # of a sheet of .xlsx
-TAG = re.compile(rb"<(/?table:table(?:-row|-cell)?)\b([^>]*)>")  # of the content of .ods
-REPEATED = re.compile(rb"number-(?:rows|columns)-repeated=[\"'](\d+)")
+CELL = re.compile(rb"<(?:\w+:)?(?:row|c)\s[^>]*?\br=[\"']([A-Z]*)(\d+)")  # of a sheet
 Rows: TypeAlias = list[tuple[int, list[str]]]  # with their numbers in the sheet
 
 
-def split_sheet(path: Path | str) -> tuple[Path, str | None]:
-    """Splits FILE.xlsx#SHEET; any other path, and one of a file with such a name, has no sheet.
+def read_workbook(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
+    """Reads the rows of a workbook with one table as cells by column, each with its number in the sheet.
 
-    >>> split_sheet("grades.xlsx#Sheet 2")
-    (PosixPath('grades.xlsx'), 'Sheet 2')
-    >>> split_sheet("grades.csv#2")
-    (PosixPath('grades.csv#2'), None)
-    """
-    named = WITH_SHEET.fullmatch(str(path))
-    if named is None or Path(path).exists():
-        return Path(path), None
-    file, sheet = named.groups()
-    return Path(file), sheet
+    The first row with a filled cell is the header; rows without a filled cell are left out. Formulas give their saved
+    values.
 
-
-def read_workbook(path: Path, sheet: str | None = None) -> Iterator[tuple[int, dict[str, str]]]:
-    """Reads the rows of a sheet as cells by column, each with its number in the sheet.
-
-    The first row with a filled cell is the header; rows without a filled cell are left out. `sheet` is needed if
-    several sheets have rows. Formulas give their saved values.
-
-    Raises InputError for a file that is not a workbook, and SettingError if calamine is not installed.
+    Raises InputError for a file that is not a workbook or has several sheets with rows, and SettingError if calamine is
+    not installed.
     """
     if not path.is_file():
         raise InputError([fault(path, 0, "no such file")])
@@ -58,7 +39,12 @@ def read_workbook(path: Path, sheet: str | None = None) -> Iterator[tuple[int, d
                 sheets = {name: _list_rows(table) for name, table in tables.items()}
         except CalamineError as error:
             raise InputError([fault(path, 0, f"the file must be a workbook: {error}")]) from error
-    yield from _read_rows(path, _choose_sheet(path, {name: rows for name, rows in sheets.items() if rows}, sheet))
+    filled = {name: rows for name, rows in sheets.items() if rows}
+    if len(filled) != 1:
+        rule = "a workbook needs one sheet with rows; save the one to read as a file of its own"
+        raise InputError([fault(path, 0, f"{rule}, found {list_first(list(filled), SHOWN_SHEETS) or 'none'}")])
+    (rows,) = filled.values()
+    yield from _read_rows(path, rows)
 
 
 def _check_size(path: Path) -> None:
@@ -68,35 +54,19 @@ def _check_size(path: Path) -> None:
     with zipfile.ZipFile(path) as packed:
         check_unpacked_size(path, [file.file_size for file in packed.infolist()])
         names = [name for name in packed.namelist() if name.endswith(".xml")]
-        cells = max((_count_cells(name, packed.read(name)) for name in names), default=0)
+        cells = max((_count_cells(packed.read(name)) for name in names), default=0)
     most = find_most(MOST_CELLS, path.stat().st_size)
     if cells > most:
         what = f"up to the last filled cell a sheet of this size must have at most {most} cells, found {cells}"
         raise InputError([fault(path, 0, what)])
 
 
-def _count_cells(name: str, content: bytes) -> int:
-    """How many cells lie before the last filled row and column of a sheet, or of the largest one of .ods."""
-    if name != "content.xml":
-        places = {(letters, int(number)) for letters, number in CELL.findall(content)}
-        width = max((_number_column(letters) for letters, _ in places), default=0)
-        return width * max((number for _, number in places), default=0)
-    most = rows = columns = row = column = 0
-    for tag, attributes in TAG.findall(content):
-        repeated = REPEATED.search(attributes)
-        times = int(repeated[1]) if repeated else 1
-        if tag == b"table:table":
-            rows = columns = row = 0
-        elif tag == b"table:table-row":
-            row += times
-            column = 0
-        elif tag == b"table:table-cell":
-            column += times
-            if b"value-type" in attributes:
-                rows = row
-                columns = max(columns, column)
-                most = max(most, rows * columns)
-    return most
+def _count_cells(content: bytes) -> int:
+    """How many cells lie before the last filled row and column of a sheet."""
+    places = {(letters, int(number)) for letters, number in CELL.findall(content)}
+    width = max((_number_column(letters) for letters, _ in places), default=0)
+    height = max((number for _, number in places), default=0)
+    return width * height
 
 
 def _number_column(letters: bytes) -> int:
@@ -116,21 +86,6 @@ def _list_rows(table: Any) -> Rows:
     rows = enumerate(table.to_python(skip_empty_area=False), start=1)
     texts = [(number, list(map(to_text, row))) for number, row in rows]
     return [(number, row) for number, row in texts if any(map(str.strip, row))]
-
-
-def _choose_sheet(path: Path, sheets: dict[str, Rows], wanted: str | None) -> Rows:
-    """The rows of the wanted sheet, or of the only one with rows; raises InputError for any other number of them."""
-    if wanted is None and len(sheets) == 1:
-        return next(iter(sheets.values()))
-    if wanted in sheets:
-        return sheets[wanted]
-    if not sheets:
-        raise InputError([fault(path, 0, "the workbook needs a sheet with rows, found none")])
-    rule = f"{path.name}#SHEET names the sheet to read where several have rows"
-    what = f"{rule}, found {list_first(list(sheets), SHOWN_SHEETS)}"
-    if wanted is not None:
-        what += f" but no {wanted}"
-    raise InputError([fault(path, 0, what)])
 
 
 def _read_rows(path: Path, rows: Rows) -> Iterator[tuple[int, dict[str, str]]]:

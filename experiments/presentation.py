@@ -3,16 +3,18 @@
 import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from itertools import product
 from pathlib import Path
+from typing import Any
 
 from matplotlib.figure import Figure
 
 from core.scores import Metric, Scores
 from core.signature import MODEL_LIBRARIES, Setting, signature
 from data.corpus import Corpus
-from experiments.contracts import Run, Study, Table
+from experiments.contracts import Run, SavedModel, Study, Table
 from experiments.training import Trained
-from meta_eval.agreement import CHEAP_CUES, NOT_METRICS, Agreement, list_agreement, note_cues
+from meta_eval.agreement import CHEAP_CUES, NOT_METRICS, Agreement, agree, list_agreement, note_cues
 from meta_eval.cues import FOLDS
 from meta_eval.scored_set import ScoredSet
 from report.agreement_sentences import describe_systems
@@ -30,8 +32,11 @@ def present(
     *,
     answer: str = "",
     settings: Mapping[str, Setting] | None = None,
+    plots: Mapping[str, Figure] | None = None,
     figures: Mapping[str, float] | None = None,
     folders: Mapping[str, Path] | None = None,
+    plotted_sets: Sequence[ScoredSet] | None = None,
+    metrics_of: Mapping[str, Sequence[str]] | None = None,
     data: Corpus | None = None,
 ) -> Study:
     """Makes the outcome: what every experiment shows of its sets and models, and what this one adds.
@@ -45,31 +50,35 @@ def present(
         models, folders: by name; models may be trained here or not.
         settings: for the signature, which also names `data`.
         figures: by name; a figure replaces the one of a model with its name.
+        plotted_sets: the sets to plot, if not all sets with all their metrics.
+        metrics_of: for each model, the metrics that score with it, for its card.
         data: the corpus that the models learned.
     """
     models = models or {}
-    rows = [row for scored in sets for row in list_agreement(scored, run.seed, has_cues=run.cues)]
+    rows = agree_with_ratings(run, sets)
     trained = {name: model for name, model in models.items() if model.is_trained_here}
     kept = {name: model.folder for name, model in trained.items() if model.folder} | {**(folders or {})}
-    named: dict[str, Setting] = {} if data is None else {"data": data.name}
-    named |= settings or {}
-    if run.cues and rows:
-        named["cues"] = f"ridge-{FOLDS}"
+    named = {} if data is None else {"data": data.name}
+    learned = ("", "") if data is None else (data.name, data.licence)
     curves = {model.name: model.curve for model in trained.values()}
     set_notes = [note for scored in sets for note in scored.notes]
     return Study(
-        signature=signature(
-            run.name,
-            libraries=MODEL_LIBRARIES,
-            **{name: model.identity for name, model in models.items()},
-            **named,
-            seed=run.seed,
+        signature=sign(
+            run,
+            models,
+            {**named, **(settings or {})},
+            has_cues=run.cues and bool(rows),
         ),
         answer=name_best(rows) or answer,
         tables=[*([tabulate_agreement(rows)] if rows else []), *tables],
         scored=sets,
-        draw=partial(draw_plots, sets, curves),
-        models=kept,
+        draw=partial(
+            draw_plots,
+            sets if plotted_sets is None else plotted_sets,
+            plots or {},
+            curves,
+        ),
+        models={name: SavedModel(folder, (metrics_of or {}).get(name, ()), *learned) for name, folder in kept.items()},
         curves=curves,
         notes=list(dict.fromkeys([*notes, *set_notes, *note_cues(rows)])),
         figures={**list_losses(models), **(figures or {})},
@@ -94,9 +103,37 @@ def score_sets(
     return scores
 
 
-def draw_plots(sets: Sequence[ScoredSet], curves: Mapping[str, Sequence[Mapping[str, float]]]) -> dict[str, Figure]:
+def agree_with_ratings(run: Run, sets: Sequence[ScoredSet]) -> list[Agreement]:
+    """Computes the agreement of every metric, and of cheap cues unless `cues=none`, with every rating."""
+    return [row for scored in sets for row in list_agreement(scored, run.seed, has_cues=run.cues)]
+
+
+def sign(
+    run: Run,
+    models: Mapping[str, Trained],
+    settings: Mapping[str, Setting],
+    has_cues: bool,
+) -> str:
+    """Makes the signature that identifies a run: models, settings, seed, versions of libraries.
+
+    With `has_cues` it also names the regression on cheap cues (surface features such as length).
+    """
+    return signature(
+        run.name,
+        libraries=MODEL_LIBRARIES,
+        **{name: model.identity for name, model in models.items()},
+        **settings,
+        **({"cues": f"ridge-{FOLDS}"} if has_cues else {}),
+        seed=run.seed,
+    )
+
+
+def draw_plots(
+    sets: Sequence[ScoredSet], more: Mapping[str, Figure], curves: Mapping[str, Sequence[Mapping[str, float]]]
+) -> dict[str, Figure]:
     """Draws the scores of each rated set, and the learning curves of all models that were trained here."""
     plots = {f"scores_{scored.name}": scores_against_ratings(scored) for scored in sets if scored.aspects}
+    plots |= more
     if curves:
         plots["learning_curves"] = plot_curves(curves)
     return plots
@@ -144,3 +181,24 @@ def _describe_over_all(rows: Sequence[Agreement], best: Agreement) -> str:
         cues = f"Cheap cues alone predict {rated} better (spearman {format_cell(ahead[0].spearman)}) than any metric"
         return f"{cues}; of these {best.metric} agrees best ({shown})"
     return f"{best.metric} agrees best with {rated} ({shown})"
+
+
+def list_agreement_of_parts(parts: Sequence[ScoredSet], aspect: str, column: str) -> list[dict[str, Any]]:
+    """Lists a row for each metric and each part of a set, such as the texts of one system.
+
+    The column named `column` has the name of the part.
+    """
+    rows: list[dict[str, Any]] = []
+    for metric, part in product(parts[0].scores if parts else (), parts):
+        agreement = agree(part, metric, aspect)
+        rows.append(
+            {
+                "metric": agreement.metric,
+                "aspect": aspect,
+                column: part.name,
+                "n": agreement.n,
+                "pearson": agreement.pearson,
+                "spearman": agreement.spearman,
+            }
+        )
+    return rows

@@ -38,7 +38,7 @@ PAIR_CELLS = ("aspect", "statistic", "metric_a", "metric_b", "better", "n", "dif
 PAIR_SHOWN = ("metric_a", "metric_b", "better", "p_value", "difference", "n", "aspect")
 RANKING_SHOWN = ("cluster", "metric", "agreement", "n", "aspect", "statistic")
 PAIRS_CAPTION = (
-    "metric_a minus metric_b. p_value: two-sided, by flips of inputs (below 30 inputs by swaps of their scores), "
+    "metric_a minus metric_b. p_value: two-sided, by flips of inputs, "
     "adjusted for all pairs of an aspect (step-down of the largest statistic); better: below {level:g}."
 )
 RANKING_CAPTION = (
@@ -99,8 +99,9 @@ def study_agreement(
     has_cues = cues and has_texts
     split = scored.negate(comparison.lower_is_better).split_aspects()
     shown = add_cheap_cues(split, seed) if has_cues else split
-    judged = {aspect.name: aspect for aspect in study_judges(split, levels, seed)}
-    gate = hold_gate([*judged.values()], conditions, baseline, comparison.level)
+    labelled = study_judges(split, levels, seed)
+    judged = {aspect.name: aspect for aspect in labelled}
+    gate = hold_gate(labelled, conditions, baseline, comparison.level)
     rows = list_agreement(shown, seed, has_cues=has_cues)
     rankings: dict[str, Ranking] = {}
     for aspect in split.aspects:
@@ -118,7 +119,7 @@ def study_agreement(
         tables=[
             *tabulate_metrics(rows, rankings, comparison.level),
             among_table("Agreement among raters", scored.raters, lay_out(len(scored), inputs=scored.groups)),
-            *tabulate_judges([*judged.values()]),
+            *tabulate_judges(labelled),
         ],
         notes=[
             *scored.notes,
@@ -129,11 +130,11 @@ def study_agreement(
             *note_repeats(scored),
             *note_confounded(scored),
             *note_unranked(rankings),
-            *describe_judges([*judged.values()]),
+            *describe_judges(labelled),
             *(sentence for _, sentence in gate),
         ],
         signature="|".join([line, f"seed={seed}{of_levels}", *shown.signatures]),
-        found=AgreementFigures(rows, [*rankings.values()], [*judged.values()]),
+        found=AgreementFigures(rows, [*rankings.values()], labelled),
         findings=[sentence for has_failed, sentence in gate if has_failed],
         draw=lambda: draw_agreement(of_page),
         scored=[of_page],

@@ -7,7 +7,6 @@ import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +29,7 @@ from report.study import Study
 from report.tables import Row, Table, pick
 
 LARGE_EDIT = 0.1  # standard deviations of the scores; a harmless edit should change them by less
+STRENGTHS = (0.25, 0.5, 1.0)  # shares of a text to damage, the weakest first
 LARGE_SHARE = 0.1  # of the ranks; cheap cues should explain less
 EXPLAINED_CAPTION = (
     "The squared Spearman correlation of the scores with their prediction by cheap cues, cross-fitted by input; few "
@@ -43,7 +43,9 @@ DAMAGE_CAPTION = (
 EDITS_CAPTION = "Edits that should not change scores, in standard deviations of the scores before the edit."
 
 EXPLAINED_SHOWN = ("metric", "explained", "most_by", "n", "aspect")
+DAMAGE_SHOWN = ("metric", "damage", "monotone", "n", "p_value", "fall_1", "fall_0.5", "aspect")
 EDIT_CELLS = ("n", "shift", "size", "changed")
+EDITS_SHOWN = ("metric", "edit", "shift", "size", "changed", "n", "aspect")
 
 Levels = Sequence[Sequence[Example]]  # the examples at each strength
 
@@ -113,11 +115,11 @@ class MetricAudit:
         return f"What fools {name}: {'; '.join(clauses)}."
 
 
-def present_audits(audits: Mapping[str, MetricAudit], strengths: Sequence[float]) -> Study:
+def present_audits(audits: Mapping[str, MetricAudit]) -> Study:
     """Makes the study of the audits of metrics."""
     return Study(
         answer=" ".join(audit.conclude(name) for name, audit in audits.items()),
-        tables=[*tabulate(audits, strengths)],
+        tables=[*tabulate(audits)],
         notes=[*dict.fromkeys(note for audit in audits.values() for note in audit.notes)],
         signature=join_signatures({name: audit.signature for name, audit in audits.items()}),
         found=audits,
@@ -125,7 +127,7 @@ def present_audits(audits: Mapping[str, MetricAudit], strengths: Sequence[float]
     )
 
 
-def tabulate(audits: Mapping[str, MetricAudit], strengths: Sequence[float]) -> Iterator[Table]:
+def tabulate(audits: Mapping[str, MetricAudit]) -> Iterator[Table]:
     """Yields tables of what cheap cues explain, and of how damage and edits change scores."""
     explained: list[Row] = []
     damages: list[Row] = []
@@ -136,22 +138,19 @@ def tabulate(audits: Mapping[str, MetricAudit], strengths: Sequence[float]) -> I
             most = ", ".join(audited.cues.main_cues) or "–"
             explained.append(pick(audited.cues, ("n", "explained"), **names, most_by=most))
             for name, damage in audited.damages.items():
-                damages.append({**names, "damage": name, **list_cells(damage, strengths)})
+                damages.append({**names, "damage": name, **list_cells(damage)})
             for name, edit in audited.edits.items():
                 edits.append(pick(edit, EDIT_CELLS, **names, edit=name))
-    falls = [f"fall_{strength:g}" for strength in (1, 0.5) if strength in strengths]
-    damage_shown = ("metric", "damage", "monotone", "n", "p_value", *falls, "aspect")
-    edits_shown = ("metric", "edit", "shift", "size", "changed", "n", "aspect")
     yield Table("What cheap cues explain", EXPLAINED_CAPTION, explained, EXPLAINED_SHOWN)
-    yield Table("Damage", DAMAGE_CAPTION, damages, damage_shown)
-    yield Table("Harmless edits", EDITS_CAPTION, edits, edits_shown)
+    yield Table("Damage", DAMAGE_CAPTION, damages, DAMAGE_SHOWN)
+    yield Table("Harmless edits", EDITS_CAPTION, edits, EDITS_SHOWN)
 
 
-def list_cells(damage: DamageAudit, strengths: Sequence[float]) -> Row:
+def list_cells(damage: DamageAudit) -> Row:
     """Lists the cells of a damage."""
     whole = damage.falls[-1]
     monotone = "yes" if damage.is_monotone else "no"
-    falls = {f"fall_{strength:g}": fall for strength, fall in zip(sorted(strengths), damage.falls, strict=True)}
+    falls = {f"fall_{strength:g}": fall for strength, fall in zip(STRENGTHS, damage.falls, strict=True)}
     rest = {"monotone": "–" if math.isnan(whole.low) else monotone, "reason": whole.reason or ""}
     return {"n": damage.n, **falls, "p_value": damage.p_value, **rest}
 
@@ -159,32 +158,25 @@ def list_cells(damage: DamageAudit, strengths: Sequence[float]) -> Row:
 # ---- the audit ------------------------------------------------------------------------------------------------------
 
 
-def audit_metric(rated: ScoredSet, metric: Metric, stages: Stages | None, **how: Any) -> MetricAudit:
+def audit_metric(rated: ScoredSet, metric: Metric, stages: Stages | None, count: int, seed: int) -> MetricAudit:
     """Audits every aspect of a metric on texts of a set, whose ratings may be empty.
 
-    `how` are the number of texts, the strengths and the seed (`judge.audit`). `stages` keeps the scores of perturbed
-    texts: after a kill, the same audit continues. Raises InputError, by file and line, if no example can be scored, and
-    for examples that the metric refuses.
+    At most `count` texts are drawn. `stages` keeps the scores of perturbed texts: after a kill, the same audit
+    continues. Raises InputError, by file and line, if no example can be scored, and for examples that the metric
+    refuses.
     """
-    seed = how["seed"]
     places = draw(
         rated.examples,
         metric.requires,
-        how["texts"],
+        count,
         seed,
     )
     drawn = rated.take(places)
     examples = drawn.examples
     scored = score_all(drawn, metric)
-    strengths = sorted(how["strengths"])
     perturbed: dict[str, Levels] = {}
     for name in DAMAGES:
-        perturbed[name] = damage_all(
-            examples,
-            name,
-            strengths,
-            seed,
-        )
+        perturbed[name] = damage_all(examples, name, seed)
     for name in EDITS:
         perturbed[name] = [[edit_example(example, name) for example in examples]]
     after = score_perturbed(
@@ -206,7 +198,13 @@ def audit_metric(rated: ScoredSet, metric: Metric, stages: Stages | None, **how:
             cues,
             seed,
         )
-    line = join_values("audit", set=rated.name, n=len(examples), **how)
+    line = join_values(
+        "audit",
+        set=rated.name,
+        n=len(examples),
+        texts=count,
+        seed=seed,
+    )
     return MetricAudit(
         aspects,
         n=len(examples),
@@ -271,7 +269,7 @@ def draw(examples: Sequence[Example], requires: Sequence[Field], count: int, see
     return sorted(random.Random(seed).sample(among, min(count, len(among))))
 
 
-def damage_all(examples: Sequence[Example], name: str, strengths: Sequence[float], seed: int) -> list[list[Example]]:
+def damage_all(examples: Sequence[Example], name: str, seed: int) -> list[list[Example]]:
     """Damages the examples by the damage `name`; returns a list of them for each strength.
 
     Foreign sentences or turns come from the next example of another input, from the first again behind the last.
@@ -282,7 +280,7 @@ def damage_all(examples: Sequence[Example], name: str, strengths: Sequence[float
         foreign = (other for other in others if example.group is None or other.group != example.group)
         donors.append(next(foreign, example))
     damaged: list[list[Example]] = []
-    for strength in strengths:
+    for strength in STRENGTHS:
         damage = partial(
             damage_example,
             name=name,

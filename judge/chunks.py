@@ -24,12 +24,7 @@ from itertools import accumulate, chain, pairwise
 from pathlib import Path
 from typing import IO, Any
 
-from core.errors import (
-    ExampleError,
-    InputError,
-    fault,
-    setting,
-)
+from core.errors import ExampleError, InputError, fault
 from core.example import Example
 from core.progress import step
 from core.scores import (
@@ -41,7 +36,7 @@ from core.selection import describe_missing_fields, hint_field
 from core.source import hash_sources
 from core.stages import Cache, Stages
 from data.files import iterate_examples, to_record
-from data.input_file import FileLike, InputFile
+from data.input_file import InputFile
 from data.scored import (
     WRITTEN,
     encode_scores,
@@ -56,7 +51,7 @@ from data.scoring import (
     open_scores,
     read_part,
 )
-from data.text_files import MOST_FAULTS, STANDARD, describe_special
+from data.text_files import MOST_FAULTS, describe_special
 from judge.metrics import Planned
 from judge.scoring import load_all
 
@@ -70,22 +65,18 @@ Part = tuple[bytes, Sequence[str]]  # an encoded chunk, and the names of the met
 Encoded = dict[str, dict[str, Any]]  # the scores of a chunk by metric, as JSON values
 
 
-def check_output(path: str, given: FileLike, endings: Sequence[str] = WRITTEN, standard: bool = False) -> Path:
-    """Checks the output path before a model is loaded, and returns it; if `standard`, `-` is standard output.
+def check_output(path: str, given: InputFile) -> Path:
+    """Checks the output path before a model is loaded, and returns it.
 
     Raises InputError for another ending, for anything but a regular file (a folder, a link, a device), for the input
     file (`given`), and for a path in a folder that does not exist.
     """
     file = Path(str(path))  # it may be called 5
-    if standard and file == STANDARD:
-        return file
-    hint = f"; {setting('output', str(STANDARD))} writes to standard output" if standard else ""
     if special := describe_special(file):
-        raise InputError([f"output must be a regular file, found {special}{hint}"])
-    if not file.name.lower().endswith(tuple(endings)):
-        raise InputError([f"output must end in one of {', '.join(endings)}, found {file.name}{hint}"])
-    read = InputFile.of(given)
-    if os.path.realpath(file) in map(os.path.realpath, [read.path, *(path for _, path in read.aligned)]):
+        raise InputError([f"output must be a regular file, found {special}"])
+    if not file.name.lower().endswith(WRITTEN):
+        raise InputError([f"output must end in one of {', '.join(WRITTEN)}, found {file.name}"])
+    if os.path.realpath(file) in map(os.path.realpath, [given.path, *(path for _, path in given.aligned)]):
         raise InputError([f"output and FILE must be different files, found {file} for both"])
     if not file.parent.is_dir():
         raise InputError([f"output must be in an existing folder, but there is no {file.parent}"])

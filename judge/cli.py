@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import cyclopts
-from cyclopts import App, CycloptsError, MissingArgumentError
+from cyclopts import App, CycloptsError
 from cyclopts import Parameter as Usual
 
 import judge
@@ -226,7 +226,7 @@ def run_verb(app: App, words: Sequence[str]) -> int:
                 shown.reset(before)
         if study is None:
             return FINE
-        study.print(make_console(stderr=name == "score" and given.get("output") == STANDARD))
+        study.print(make_console())
         if "report" in given:
             from judge.reports import write_verb
 
@@ -261,19 +261,12 @@ def check_file(file: str = STANDARD) -> None:
     """Raises InputError for a FILE that does not exist, before slow libraries are imported."""
     if os.path.realpath(file).startswith(("/proc/", "/sys/", "/dev/")) and not Path(file).is_fifo():  # may never end
         raise InputError([fault(file, 0, "must be a regular file or a pipe")])
-    if file == STANDARD or "=" in file or os.path.lexists(file):
-        return
-    from data.workbooks import split_sheet
-
-    path, _ = split_sheet(file)
-    if not os.path.lexists(path):
+    if file != STANDARD and not os.path.lexists(file):
         raise InputError([fault(file, 0, "no such file")])
 
 
 def parse_words(app: App, name: str, words: Sequence[str]) -> dict[str, Any]:
     """Reads the words after a verb; returns the settings that they give. Raises SettingError."""
-    if words and not words[0].startswith("-") and not find_parameter(name):
-        raise SettingError(f"judge {name} takes no file, but got {printable(words[0])}")
     try:
         _, bound, _ = app.parse_args([name, *spell_out(words)], exit_on_error=False, print_error=False)
     except CycloptsError as error:
@@ -293,10 +286,6 @@ def parse_words(app: App, name: str, words: Sequence[str]) -> dict[str, Any]:
 
 def explain(error: CycloptsError) -> str:
     """Writes the message for words that cannot be read."""
-    if isinstance(error, MissingArgumentError) and error.argument is not None:
-        if error.keyword:
-            return f"{error.keyword} needs a value"
-        return f"{' or '.join(error.argument.names)} is needed"
     from pydantic import ValidationError
 
     if isinstance(error.__cause__, ValidationError) and isinstance(error, cyclopts.ValidationError) and error.argument:

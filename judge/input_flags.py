@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from core.errors import SettingError, printable
@@ -25,7 +24,6 @@ TEXT_FILES = (
         (),
     ),
     flag("source", Place, "a file of contexts aligned with text"),
-    flag("split", str, "of a folder of WMT with several language pairs: en-de; of a workbook: the name of a sheet"),
 )
 SYSTEM_FILES = (
     flag(
@@ -47,7 +45,7 @@ IN_PLACE = {
     "systems": SYSTEM_FILES,
     "data": SET,
 }  # of FILE, by flag
-HOW = ("text", "references", "source", "split")  # flags that `data.input_file.InputFile` takes, beside `levels`
+HOW = ("text", "references", "source")  # flags that `data.input_file.InputFile` takes, beside `levels`
 OPTIONAL = ("pilot",)  # parameters of FILE that a verb does without
 
 
@@ -60,15 +58,6 @@ def read_inputs(verb: str, parameter: str, takes: Sequence[str], given: Mapping[
     words = given.get(FILE, ())
     named = {name: given[name] for name in takes if name in given}
     file = find_file(f"judge {verb}", words)
-    if verb == "prefer" and [*named] == ["systems"]:  # beside the preferences of a file
-        columns = given.get("columns") if file is not None else None
-        outputs = read_systems(named["systems"], {**given, "columns": columns})
-        return {
-            "source": file,
-            "outputs": outputs,
-            "scores": None,
-            "columns": columns,
-        }
     sources = [f"--{name}" for name in named]
     if file is not None:
         sources.insert(0, FILE)
@@ -103,10 +92,7 @@ def find_file(called: str, words: Sequence[str]) -> str | None:
     """Finds the input file (FILE) among the words before the flags. Raises SettingError if there are several."""
     if len(words) > 1:
         raise SettingError(f"{called} takes one file, but got {', '.join(map(printable, words))}")
-    file = next(iter(words), None)
-    if file is not None and "=" in file and not Path(file).exists():
-        raise SettingError(f"{printable(file)} is neither a file nor a flag: settings are --NAME VALUE")
-    return file
+    return next(iter(words), None)
 
 
 def list_how(given: Mapping[str, Any]) -> dict[str, Any]:

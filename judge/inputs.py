@@ -19,7 +19,6 @@ from data.numeric import name_of
 from data.rating_words import GivenLevels, freeze_levels
 from data.records import check_id, require_none
 from data.scored import ScoredFile, add_outputs, mark_missing, read_scored
-from data.workbooks import split_sheet
 from meta_eval.scored_set import ScoredSet
 
 Texts = Iterable[str] | Iterable[Mapping[str, Any]] | Iterable[Example]
@@ -48,7 +47,7 @@ def read(
     """Reads examples from a source, with the scores that are already known.
 
     Args:
-        source: a file (.jsonl, .csv, .tsv, .parquet); texts, Examples or rows with the keys of a line (`text`,
+        source: a file (.jsonl, .csv, .tsv, .xlsx); texts, Examples or rows with the keys of a line (`text`,
             `references`, `context`, `system`, `group`, `ratings`, `scores`) in any iterable; a DataFrame of
             pandas, whose columns have these names; a mapping {system: {input: text}}; or a ScoredSet, which is
             returned as it is. None and NaN in a cell are missing. The id of a text is its place,
@@ -144,7 +143,7 @@ def _add_numbers(scored: ScoredSet, numbers: Mapping[str, Any]) -> ScoredSet:
 
 
 def _check_path(source: str | Path) -> Path:
-    path, _ = split_sheet(source)
+    path = Path(source)
     is_named_as_file = str(path).lower().removesuffix(".gz").endswith(FORMS)
     if isinstance(source, str) and not is_named_as_file and not path.exists():
         rule = f"a text must be in a list, and the name of a file must end in one of {', '.join(FORMS)}"

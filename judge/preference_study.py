@@ -50,9 +50,7 @@ PAIRS_CAPTION = (
     "judgements of this pair. p_value: two-sided, by flips of inputs, adjusted for all pairs (score test of equal "
     "strengths, step-down of the largest statistic)."
 )
-AGREEMENT_CAPTION = (
-    "Equal scores are a tie, which is an outcome; untied counts it half, and .5 is chance. Intervals are over inputs."
-)
+AGREEMENT_CAPTION = "Equal scores are a tie, which is an outcome. Intervals are over inputs."
 FAVOURS_CAPTION = (
     "Of the n pairs of which one output is longer (in characters), how often the longer one is preferred; ties count "
     "half. Intervals are over inputs."
@@ -73,7 +71,7 @@ ASKED_CAPTION = (
 SYSTEM_CELLS = ("cluster", "system", "n", "wins", "ties", "losses", "win_rate", "strength")
 PAIR_CELLS = ("p_value", "difference", "win_rate", "wins", "ties", "losses", "n")
 PAIR_SHOWN = ("system_a", "system_b", "better", "p_value", "difference", "win_rate", "n")
-AGREEMENT_CELLS = ("n", "accuracy", "kappa", "untied", "missing")
+AGREEMENT_CELLS = ("n", "accuracy", "kappa", "missing")
 FAVOUR_CELLS = ("effect", "by_judge", "by_people", "n")
 CORRECTED_SHOWN = ("judge", "system", "by_judge", "by_people", "corrected", "labels")
 LENGTH_CELLS = ("win_rate", "controlled", "n")
@@ -374,7 +372,7 @@ def describe_judges(found: Mapping[str, PreferenceAgreement]) -> list[str]:
         verdict = describe_chance(agreement.kappa, agreement.p_chance)
         shown = f"kappa {format_cell(agreement.kappa)}"
         if math.isnan(agreement.kappa.low):
-            shown = f"without ties {format_cell(agreement.untied)}"
+            shown = f"accuracy {format_cell(agreement.accuracy)}"
         judges_by_verdict.setdefault(verdict, []).append(f"{name} ({shown})")
     return [
         f"{join_names(names)} {'are' if names[1:] else 'is'} {verdict}" for verdict, names in judges_by_verdict.items()

@@ -129,7 +129,6 @@ def steer_prompts(lm: CausalLM, guide: GuideModel, prompts: Sequence[str], steer
         notes=[*dict.fromkeys((*lm.notes, *guide.notes))],
         signature=line,
         found=texts,
-        title=", ".join(dict.fromkeys(each.prompt for each in texts)),
     )
 
 

@@ -28,7 +28,6 @@ from data.label_columns import (
     MODELS,
     ask,
     find_key,
-    is_batch,
     list_candidates,
     list_columns,
     list_words,
@@ -233,9 +232,7 @@ def _choose_columns(
     people = people or [name for name in free if says(name) == "people"]
     if not request.is_of_people:
         judges = judges or [name for name in free if says(name) == "judges"]
-    if is_batch(header):
-        people = people or [*candidates]
-    elif request.is_of_people and not (people or _have(fields.values(), "ratings", RATING)):
+    if request.is_of_people and not (people or _have(fields.values(), "ratings", RATING)):
         labels = [name for name in candidates if fields.get(name) == LABEL]
         people = labels or [*candidates] * (len(candidates) == 1)
     taken = [*people, *judges]

@@ -1,7 +1,7 @@
 """Augments human references: at every masking ratio, words are masked and filled (MARS, sections 2.1 and 2.2)."""
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import chain
 from math import isinf
@@ -89,6 +89,20 @@ class Augmenter(Protocol):
     def augment(self, jobs: Sequence[Job]) -> list[Augmented | str]:
         """Fills the blanks of every job, or says why the model cannot read it; equal jobs give equal results."""
         ...
+
+
+def mean_kl(references: Iterable[Augmented]) -> float | None:
+    """Computes the mean KL divergence (nats) over the planned tokens of all references; None if none was planned.
+
+    >>> mean_kl([Augmented("", (), 0.5, 0, planned=3), Augmented("", (), 0.1, 0, planned=1), Augmented("", (), 0.0, 0)])
+    0.4
+    """
+    total = 0.0
+    planned = 0
+    for reference in references:
+        total += reference.kl * reference.planned
+        planned += reference.planned
+    return total / planned if planned else None
 
 
 @dataclass(frozen=True)

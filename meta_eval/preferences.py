@@ -17,7 +17,6 @@ from meta_eval.design import Floats, Layout, lay_out, restrict
 from meta_eval.estimates import Estimate, estimate_difference, estimate_share
 from meta_eval.labels import estimate_kappa
 from meta_eval.permuted import measure_preference_chance
-from meta_eval.raters import krippendorff_alpha
 from meta_eval.scored_set import ScoredSet
 from meta_eval.ties import subtract, to_outcomes
 
@@ -187,8 +186,6 @@ class PreferenceAgreement:
     missing: int
     # the share with the same outcome; a tie is an outcome
     accuracy: Estimate
-    # the share with the same outcome where people prefer one output; a tie of the metric counts half
-    untied: Estimate
     # Cohen's kappa (1960) of win, tie and loss. Where systems change sides, each judgement counts in both orders, so
     # that kappa does not depend on which system is called a.
     kappa: Estimate
@@ -210,7 +207,6 @@ def agree_on_preferences(people: Preferences, outcomes: Floats, seed: int = 0) -
             n=0,
             missing=missing,
             accuracy=none,
-            untied=none,
             kappa=none,
         )
     are_exchanged = exchanges_sides(people)
@@ -222,7 +218,6 @@ def agree_on_preferences(people: Preferences, outcomes: Floats, seed: int = 0) -
         n=len(human),
         missing=missing,
         accuracy=estimate_share((human == judged).astype(np.float64), layout).only,
-        untied=measure_untied(human, judged, layout),
         kappa=estimate_kappa([(both[0], both[1])], OUTCOMES, layout_of_both).only,
         p_chance=measure_preference_chance(human, judged, layout, seed, are_exchanged=are_exchanged),
     )
@@ -231,24 +226,6 @@ def agree_on_preferences(people: Preferences, outcomes: Floats, seed: int = 0) -
 def exchanges_sides(given: Preferences) -> bool:
     """Whether a system is a in one judgement and b in another, so that sides say nothing of systems."""
     return not {*given.systems_a}.isdisjoint(given.systems_b)
-
-
-def measure_untied(human: Floats, judged: Floats, layout: Layout) -> Estimate:
-    """Estimates the share with the same outcome if people prefer one output; a tie of the judge counts half."""
-    is_preferred = human != 0.5
-    if not is_preferred.any():
-        return Estimate.undefined("people prefer neither output of any pair")
-    right = np.where(human == 1, judged, 1 - judged)
-    return estimate_share(right[is_preferred], restrict(layout, is_preferred)).only
-
-
-def agree_among(table: Floats, layout: Layout) -> Estimate:
-    """Computes Krippendorff's alpha of win, tie and loss among raters, from outcomes of shape (raters, n).
-
-    Each judgement counts in both orders, so that alpha does not depend on which system is called a.
-    """
-    both, twice = in_both_orders(to_outcomes(table - 0.5), layout)
-    return krippendorff_alpha(both, "nominal", layout=twice)
 
 
 def find_majority(table: Floats) -> Floats:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 MARKS = "，。、！？；："  # what ends a phrase
+STOPS = "。！？"  # what ends a line
 
 
 class SlotKind(IntEnum):
@@ -104,3 +105,25 @@ def split_phrases(text: str) -> list[str]:
 def find_marks(text: str) -> list[str]:
     """Lists the punctuation marks of a poem in order."""
     return [character for character in text if character in MARKS]
+
+
+def split_lines(text: str) -> list[str]:
+    """Splits a poem into lines, with their punctuation.
+
+    >>> split_lines("春花，秋月。何时了。")
+    ['春花，秋月。', '何时了。']
+    """
+    return re.findall(f"[^{STOPS}]*[{STOPS}]|[^{STOPS}]+", text)
+
+
+def line_ends(text: str) -> list[str]:
+    """Lists the last character of every line, which carries the rhyme.
+
+    >>> line_ends("春花，秋月。何时了。")
+    ['月', '了']
+    """
+    ends: list[str] = []
+    for line in split_lines(text):
+        characters = [character for character in line if character not in MARKS]
+        ends += characters[-1:]
+    return ends

@@ -1,6 +1,7 @@
 """Continuations of prompts by a causal language model, with and without guidance, all at once or token by token."""
 
 import math
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -167,6 +168,37 @@ def continue_prompts(
     for seed in sampling.seeds:
         rows += sample_in_batches(partial(sample, seed), len(prompts), size)
     return rows
+
+
+def measure_overhead(
+    lm: CausalLM,
+    prompts: Sequence[Sequence[int]],
+    new_tokens: int,
+    k: int,
+    guidance: MakeGuidance,
+) -> float:
+    """Measures the time of guided `generate()` divided by that of unguided `generate()`; 1 means no cost.
+
+    Prompts, k and the number of tokens are the same.
+
+    Both run in turn, and the fastest run of each counts. Building the guidance is not timed.
+    """
+    inputs = pad_prompts(lm, prompts)
+    seconds: dict[bool, list[float]] = {False: [], True: []}
+    for guided in [False, True] * 4:  # the first of each warms up
+        processors = [guidance()] if guided else []
+        begun = time.perf_counter()
+        sample_continuations(
+            lm,
+            inputs,
+            new_tokens,
+            seed=0,
+            processors=processors,
+            top_k=0 if guided else k,
+            min_new_tokens=new_tokens,
+        )
+        seconds[guided].append(time.perf_counter() - begun)
+    return min(seconds[True][1:]) / min(seconds[False][1:])
 
 
 @dataclass(frozen=True)

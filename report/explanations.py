@@ -1,7 +1,6 @@
 """Explanations of scores as lines of text, whose pieces are coloured by their contributions."""
 
 import json
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
@@ -10,8 +9,6 @@ from report.wording import shorten
 
 LONGEST = 800  # characters of one piece
 PIECES = 300  # of one example
-MASKS = re.compile(r"<extra_id_\d+>|<mask(_\d+)?>|\[MASK\]")  # how models mark a gap
-GAP = "____"  # how readers do
 Part: TypeAlias = tuple[str, float]  # a text and its number
 UnshadedLine: TypeAlias = tuple[str, Sequence[Part]]  # its label, and its parts
 
@@ -46,8 +43,7 @@ def read_explanation(explanation: Mapping[str, Any], aspect: str) -> list[Line]:
         case {"reference": _, "ratios": rows}:  # MARS: every augmented reference has a cosine with the text
             lines = _shade([_read_reference(row) for row in rows])
         case {"parts": parts}:  # discriminators and Generative CDM: every sentence or turn adds to the score
-            added = [(f"adds {value:.3f}", [(text, value)]) for text, value in parts]
-            lines = _shade(added, center=0.0)
+            lines = _shade([(f"adds {value:.3f}", [(text, value)]) for text, value in parts], center=0.0)
         case {"guided": tokens}:  # a steered text: guidance moved the log-probability of every token
             label = "likelier (blue) or less likely (orange) by guidance"
             lines = _shade([(label, tokens)], center=0.0)
@@ -110,9 +106,7 @@ def _show_gap(line: Line, evaluator: Mapping[str, Any]) -> Line:
     around = evaluator["source"] if "source" in evaluator else evaluator["prompt"]
     if not around:
         return line
-    with_gap = MASKS.sub(GAP, around)
-    place = Piece(f" in {with_gap}")
-    return Line(line.label, (*line.pieces, place))
+    return Line(line.label, (*line.pieces, Piece(f" in {around}")))
 
 
 def _shade(lines: Sequence[UnshadedLine], center: float | None = None) -> list[Line]:

@@ -168,41 +168,26 @@ def name_settings(settings: Mapping[str, str], varied: Sequence[str]) -> str:
 
 
 def join_jobs(jobs: Sequence[Job], command: Sequence[str]) -> Study:
-    """Joins the jobs of a sweep into one table, named by the settings that vary, with differences from the first job.
-
-    Files have all metrics; those whose values are the same in all jobs are not shown, and a note names them.
-    """
+    """Joins the jobs of a sweep into one table with the settings that vary, and differences from the first job."""
     first, *_ = jobs
     varied = varied_settings([job.settings for job in jobs])
     short = shorten_names(varied)
-    measured = [(job, row) for job in jobs for row in job.measure()]
-    same = list_same([row for _, row in measured], len(jobs))
     rows: list[Row] = []
-    for job, row in measured:
-        cells = {short[name]: job.settings.get(name, "") for name in varied} | row
-        if "set" in row and job is not first and row["metric"] not in same:
-            change = subtract(job, first, row)
-            cells |= {"difference": change} if change else {}
-        rows.append(cells)
+    for job in jobs:
+        settings = {short[name]: job.settings.get(name, "") for name in varied}
+        for row in job.measure():
+            change = subtract(job, first, row) if "set" in row and job is not first else None
+            rows.append(settings | row | ({"difference": change} if change else {}))
     metrics = [*dict.fromkeys(map(name_metric, rows))]
-    rows.sort(key=lambda row: (row["metric"] in same, metrics.index(name_metric(row))))
+    rows.sort(key=lambda row: metrics.index(name_metric(row)))
     shown = (*short.values(), "metric", *FIGURES[:2], "difference", "n", "aspect", "set")
-    hidden = sum(row["metric"] in same for row in rows)
-    table = Table(
-        f"{len(jobs)} jobs",
-        CAPTION,
-        rows,
-        shown,
-        key="joint",
-        head=len(rows) - hidden,
-    )
-    notes = [f"the same in all jobs: {', '.join(same)}"] if same else []
+    table = Table(f"{len(jobs)} jobs", CAPTION, rows, shown, key="joint")
     return Study(
         tables=[
             table,
             Table("Over seeds", "spread: standard deviation", average_seeds(rows)),
         ],
-        notes=[*notes, f"again: {shlex.join(command)}"],
+        notes=[f"again: {shlex.join(command)}"],
     )
 
 
@@ -214,16 +199,6 @@ def name_metric(row: Row) -> tuple[str, ...]:
 def get_value(row: Row) -> Estimate:
     """Returns the correlation of a row, or another value."""
     return row["spearman"] if "spearman" in row else row["value"]
-
-
-def list_same(rows: Sequence[Row], jobs: int) -> list[str]:
-    """Lists the metrics whose values are equal in all jobs, for every set and aspect; none if that holds for all."""
-    values: dict[tuple[str, ...], list[str]] = {}
-    for row in rows:
-        values.setdefault(name_metric(row), []).append(repr(get_value(row)))  # NaN equals itself here
-    varies = {key[-1] for key, found in values.items() if len({*found}) > 1 or len(found) < jobs}
-    same = dict.fromkeys(metric for *_, metric in values if metric not in varies)
-    return [*same] if varies and jobs > 1 else []
 
 
 def average_seeds(rows: Sequence[Row]) -> list[Row]:

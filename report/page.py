@@ -10,13 +10,10 @@ from typing import Any
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup, escape
 
-from data.preferences import ANSWERS
 from data.text_files import open_atomically
-from meta_eval.agreement import CHEAP_CUES
 from meta_eval.estimates import Estimate
-from report import model_cards, results
-from report.agreement_tables import AGREEMENT
-from report.asked import Line, describe_winner, sort_pairs, write_answers
+from report import results
+from report.asked import describe_winner, sort_pairs, write_answers
 from report.plots import draw_svg
 from report.study import Study
 from report.tables import list_reasons
@@ -24,8 +21,7 @@ from report.texts import list_texts
 from report.wording import format_interval, format_number
 
 HERE = Path(__file__).parent
-MOST_NAMED = 3  # metrics in the title
-MOST_ANSWERED = 1_000_000  # characters of texts and answers of judges
+MOST_PAIRS = 200  # that a judge was asked about
 
 
 def write_run(
@@ -42,7 +38,6 @@ def write_run(
     found = results.results(outcome, about)
     results.write_plots(outcome, folder, plots)
     results.write_models(outcome, folder)
-    model_cards.write_cards(outcome, found, folder)
     results.write_scores(outcome, folder)
     results.write_tables(outcome.tables, folder / "tables")
     write_answers(outcome.asked, folder / "answers.jsonl")
@@ -77,18 +72,17 @@ def render(outcome: Study, run: Mapping[str, Any], config: str) -> str:
     meanings = {name: meaning for name, meaning in define_columns().items() if name in columns}
     return environment.from_string((HERE / "page.html.jinja").read_text(encoding="utf-8")).render(
         run={**run, "config": config},
-        heading=name_run(outcome, run["verb"] or run["experiment"]),
+        heading=run["verb"] or run["experiment"],
         style=Markup((HERE / "page.css").read_text(encoding="utf-8")),
         script=Markup((HERE / "page.js").read_text(encoding="utf-8")),
         meanings=meanings,
-        terms=group_names(meanings),
         tables=tables,
         notes=[*outcome.notes, *list_reasons(tables)],
         plots=[
             (figure.get_label() or name.replace("_", " "), Markup(draw_svg(figure)))
             for name, figure in outcome.plots.items()
         ],
-        asked=choose_asked(outcome.asked),
+        asked=sort_pairs(outcome.asked)[:MOST_PAIRS],
         texts=[list_texts(scored) for scored in (*outcome.scored, *outcome.shown)],
         started=datetime.fromisoformat(run["started"]).isoformat(" ", "minutes"),
         command=shlex.join(run["command"]),
@@ -97,19 +91,6 @@ def render(outcome: Study, run: Mapping[str, Any], config: str) -> str:
         versions={**run["versions"], "on": run["machine"]},
         total=max(sum(run["timings"].values()), run["seconds"]),
     )
-
-
-def choose_asked(lines: Sequence[Line]) -> list[Line]:
-    """Chooses pairs that a judge was asked about for the page, disagreements first, as many as there is room for."""
-    left = MOST_ANSWERED
-    chosen: list[Line] = []
-    for line in sort_pairs(lines):
-        left -= len(line["text_a"]) + len(line["text_b"])
-        left -= sum(len(answer["answer"] or "") for answer in line[ANSWERS])
-        if left < 0:
-            break
-        chosen.append(line)
-    return chosen
 
 
 def break_names(text: str) -> Markup:
@@ -121,22 +102,6 @@ def break_names(text: str) -> Markup:
     return Markup(str(escape(text)).replace("_", "_<wbr>"))
 
 
-def name_run(outcome: Study, called: str) -> str:
-    """Writes the title of the page: verb or experiment with its title, or with its metrics (if few) and sets."""
-    if outcome.title:
-        return f"{called}: {outcome.title}"
-    agreements = [table for table in outcome.tables if table.key == AGREEMENT]
-    rated = {row["set"] for table in agreements for row in table.rows}
-    sets = [scored for scored in (*outcome.scored, *outcome.shown) if scored.scores]
-    if rated:  # without adversaries
-        sets = [scored for scored in sets if scored.name in rated]
-    if not sets:
-        return called
-    metrics = list(dict.fromkeys(name for scored in sets for name in scored.scores if name != CHEAP_CUES))
-    named = ", ".join(metrics) if len(metrics) <= MOST_NAMED else f"{len(metrics)} metrics"
-    return f"{called}: {named} on {', '.join(dict.fromkeys(scored.name for scored in sets))}"
-
-
 def define_columns() -> dict[str, str]:
     """Reads the meaning of each column of tables from the glossary of the docs."""
     lines = (HERE / "glossary.md").read_text(encoding="utf-8").splitlines()
@@ -146,18 +111,6 @@ def define_columns() -> dict[str, str]:
         names = re.findall("`([^`]+)`", row[1])
         meanings |= dict.fromkeys(names, row[2])
     return meanings
-
-
-def group_names(meanings: Mapping[str, str]) -> dict[str, list[str]]:
-    """Groups the names that have the same meaning.
-
-    >>> group_names({"ties": "how many", "n": "texts", "wins": "how many"})
-    {'how many': ['ties', 'wins'], 'texts': ['n']}
-    """
-    names: dict[str, list[str]] = {}
-    for name, meaning in meanings.items():
-        names.setdefault(meaning, []).append(name)
-    return names
 
 
 def mark_code(text: str) -> Markup:

@@ -9,7 +9,7 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from core.errors import FindingError, SettingError
+from core.errors import SettingError
 from report.tables import Table, list_reasons
 from report.terminal import table_width
 from report.wording import literal
@@ -19,18 +19,6 @@ if TYPE_CHECKING:  # keeps matplotlib out of the start
     from rich.console import Console
 
     from meta_eval.scored_set import ScoredSet
-
-
-@dataclass(frozen=True)
-class SavedModel:
-    """A model in HF form (`save_pretrained`) that the runner puts into `models/NAME`, and what its card says."""
-
-    folder: Path
-    # the metrics of the table of agreement that score with it
-    metrics: Sequence[str] = ()
-    # the name of the texts that it learned, and their licence; "" where it is not known
-    corpus: str = ""
-    licence: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,8 +45,8 @@ class Study:
     shown: Sequence[ScoredSet] = ()
     # what judges were asked and what they answered (`answers.jsonl`, `report.asked`)
     asked: Sequence[Mapping[str, Any]] = ()
-    # by name
-    models: Mapping[str, SavedModel] = field(default_factory=dict)
+    # folders in HF form (`save_pretrained`), which the runner puts into `models/NAME`
+    models: Mapping[str, Path] = field(default_factory=dict)
     # points of the learning curve of each model that was trained here, by the name of its training (`curve.json`)
     curves: Mapping[str, Sequence[Mapping[str, float]]] = field(default_factory=dict)
     # further numbers by name (held-out losses, counts)
@@ -67,8 +55,6 @@ class Study:
     files: Sequence[Path] = ()
     # whether this project generated some of the training or rated text
     synthetic: bool = False
-    # what the run is about, for the heading of its page; "" for its metrics and sets
-    title: str = ""
 
     @cached_property
     def plots(self) -> Mapping[str, Figure]:
@@ -101,11 +87,6 @@ class Study:
         """
         table = self.tables[0] if title is None else self[title]
         return table.to_frame()
-
-    def raise_findings(self) -> None:
-        """Raises FindingError if there are findings, for use in tests."""
-        if self.findings:
-            raise FindingError(self.findings)
 
     def print(self, out: Console, name: Callable[[Path], str] = str) -> None:
         """Prints tables, why values are missing, notes, the answer and the names of written files."""

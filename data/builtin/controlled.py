@@ -170,7 +170,12 @@ def rated_texts(world: World, n: int = 400, seed: int = 0) -> tuple[Example, ...
             for system in SYSTEMS:
                 length, level = levels[system][i]
                 other = rng.choice([other for other in world.labels if other != label])
-                labels = damage.damage_labels(level["attribute_relevance"], label, other, rng)
+                labels = damage.damage_labels(
+                    level["attribute_relevance"],
+                    label,
+                    other,
+                    rng,
+                )
                 sentences = damage_consistency(
                     world,
                     rng,
@@ -179,7 +184,12 @@ def rated_texts(world: World, n: int = 400, seed: int = 0) -> tuple[Example, ...
                     labels=labels,
                     length=length,
                 )
-                damaged_sentences = damage_coherence(sentences, level["coherence"], rng, donors)
+                damaged_sentences = damage_coherence(
+                    sentences,
+                    level["coherence"],
+                    rng,
+                    donors,
+                )
                 yield Example(
                     "",
                     text=" ".join(damaged_sentences),
@@ -279,7 +289,16 @@ def damage_consistency(
     best: list[Sentence] = []
     least = float("inf")
     for _ in range(DRAWS):
-        other = prompt if level == 0 else _other_prompt(world, rng, prompt, another_kind=level == 2)
+        other = (
+            prompt
+            if level == 0
+            else _other_prompt(
+                world,
+                rng,
+                prompt,
+                another_kind=level == 2,
+            )
+        )
         first, *others = world.compose(rng, other, labels)
         text = prompt.prefix + first.text.removeprefix(other.prefix)
         sentences = [first._replace(text=text), *others]

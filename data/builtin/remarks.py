@@ -64,12 +64,22 @@ def generate_remarks(
         drawn = _compose(rng, topic, repeat_label(sentiment))
         remark = drawn
         if rng.random() < verdicts:
-            remark = name_label(replace(drawn, label=sentiment), rng, SAID["verdicts"], WORDS)
+            remark = name_label(
+                replace(drawn, label=sentiment),
+                rng,
+                SAID["verdicts"],
+                WORDS,
+            )
         if is_reserved(drawn.text):
             return None
         return replace(remark, label=sentiment if labels == "sentiment" else topic)
 
-    return collect(f"builtin-remark-{seed}", n, draw, exclude)
+    return collect(
+        f"builtin-remark-{seed}",
+        n,
+        draw,
+        exclude,
+    )
 
 
 def rated_remarks(n: int = 400, seed: int = 0) -> tuple[Example, ...]:
@@ -87,7 +97,12 @@ def rated_remarks(n: int = 400, seed: int = 0) -> tuple[Example, ...]:
         level = round_number % 3
         asked, topic = ORDER[i]
         (other,) = {*SENTIMENTS} - {asked}
-        labels = damage.damage_labels(level, asked, other, rng)
+        labels = damage.damage_labels(
+            level,
+            asked,
+            other,
+            rng,
+        )
         drawn = draw_reserved(lambda rng: _compose(rng, topic, labels), rng, TEXT)
         wanted = lengths.get(ORDER[i], 0) if level else 0
         remark = min(islice(drawn, DRAWS if level else 1), key=lambda remark: abs(remark.word_count - wanted))

@@ -49,7 +49,12 @@ def generate_verse(n: int, seed: int, exclude: Collection[str] = ()) -> tuple[Ex
         tune = tunes[i % len(tunes)]
         theme = rng.choice(tuple(THEMES))
         rhyme = rng.choice(tuple(RHYMES))
-        text = write_poem(rng, PATTERNS[tune], THEMES[theme], RHYMES[rhyme])
+        text = write_poem(
+            rng,
+            PATTERNS[tune],
+            THEMES[theme],
+            RHYMES[rhyme],
+        )
         return Example(
             "",
             text=text,
@@ -57,7 +62,12 @@ def generate_verse(n: int, seed: int, exclude: Collection[str] = ()) -> tuple[Ex
             label=theme,
         )
 
-    poems = collect(f"builtin-verse-{seed}", n, draw, exclude)
+    poems = collect(
+        f"builtin-verse-{seed}",
+        n,
+        draw,
+        exclude,
+    )
     return tuple(replace(poem, group=poem.id) for poem in poems)
 
 

@@ -9,20 +9,14 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from data.formats.tool_file import REMARK, Row, Rows, describe, list_values, pick, refuse, text_of
+from data.formats.tool_file import REMARK, Row, Rows, describe, list_values, refuse, text_of
 from data.numeric import is_missing, number_columns, to_number
+from data.table_files import check_unpacked_size
 from data.text_files import parse_json, read_json
-from data.written_lists import parse_list
-from data.zip_files import check_unpacked_size
 
-INSPECT_VALUES = {
-    "C": 1.0,
-    "I": 0.0,
-    "P": 0.5,
-    "N": 0.0,
-}  # correct, incorrect, partial, no answer
+INSPECT_VALUES = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0}  # correct, incorrect, partial, no answer
 SAMPLE_KEYS = frozenset({"doc_id", "doc", "target", "arguments", "resps", "filtered_resps", "filter"})
-NO_METRICS = frozenset({"", "Unnamed: 0", "index", "idx", "id", "query_length", "user_input", "question"})  # of ragas
+NO_METRICS = frozenset({"", "Unnamed: 0", "index", "idx", "id", "query_length", "user_input"})  # of ragas
 ERROR = 2  # promptfoo's `failureReason` of a call that failed
 
 
@@ -34,7 +28,7 @@ def read_lm_eval(rows: Rows, path: Path) -> Rows:
     documents: dict[Any, dict[str, tuple[int, Row]]] = {}
     for line, row in rows:
         filters = documents.setdefault(row["doc_id"], {})
-        key = row.get("filter") or f"filter {len(filters) + 1}"  # older versions do not name it
+        key = row.get("filter") or "none"
         if key in filters:
             raise refuse(path, line, f"document {row['doc_id']} has the filter {describe(key)} twice: is it one task?")
         filters[key] = (line, row)
@@ -58,10 +52,8 @@ def read_lm_eval(rows: Rows, path: Path) -> Rows:
 
 def _read_answer(row: Row, path: Path, line: int) -> Row:
     """The prompt, the answer and the references; of choices, the one with the highest log-likelihood."""
-    requests = [list_values(request) for request in list_values(row["arguments"])] or [[]]
-    if not requests[0]:
-        requests = [row["arguments"]]  # of older versions: one request without a list around it
-    if any(len(request) < 2 for request in requests):
+    requests = [list_values(request) for request in list_values(row["arguments"])]
+    if not requests or any(len(request) < 2 for request in requests):
         raise refuse(path, line, f'"arguments" must list prompts and what follows, found {describe(row["arguments"])}')
     target = row["target"]
     references = target if isinstance(target, list) else [target]
@@ -73,20 +65,16 @@ def _read_answer(row: Row, path: Path, line: int) -> Row:
             found = describe(row["filtered_resps"])
             raise refuse(path, line, f"each request needs a text or a log-likelihood, found {found}")
         choices = [str(request[1]).strip() for request in requests]
-        if len({*choices}) < len(choices):  # they differ in the prompt alone
-            choices = [f"{prompt}{choice}" for prompt, choice, *_ in requests]
         answer = choices[likelihoods.index(max(likelihoods))]
         index = to_number(target) if len(choices) > 1 else None
         if index is not None and index in range(len(choices)):
             references = [] if str(target) in choices else [choices[int(index)]]
-    elif not any(str(reference).strip() for reference in references):
-        references = row["doc"]["correct_answers"]  # truthfulqa_gen
     prompt = requests[0][0]
-    context = prompt if isinstance(prompt, str) else json.dumps(prompt, ensure_ascii=False)
+    stripped = [str(reference).strip() for reference in references]
     return {
         "text": answer,
-        "context": context,
-        "references": list(filter(None, (str(r).strip() for r in references))),
+        "context": prompt if isinstance(prompt, str) else json.dumps(prompt, ensure_ascii=False),
+        "references": list(filter(None, stripped)),
     }
 
 
@@ -159,45 +147,46 @@ def read_inspect(rows: Rows, path: Path) -> Rows:
         name = sample["id"]
         if not isinstance(name, str | int):
             raise refuse(path, line, f'"id" must be a text or a whole number, found {describe(name)}')
-        scores: Row = {}
-        unread: list[str] = []
-        for scorer, score in (sample.get("scores") or {}).items():
-            value = score["value"]
-            parts = (
-                {f"{scorer}/{part}": value[part] for part in value} if isinstance(value, Mapping) else {scorer: value}
-            )
-            for label, given in parts.items():
-                number = INSPECT_VALUES.get(str(given), to_number(given))
-                if number is None and not is_missing(given):
-                    unread.append(label)
-                else:
-                    scores[label] = number
+        scores, unread = _read_inspect_scores(sample.get("scores") or {})
         output = sample.get("output") or {}
         target = sample.get("target")
         targets = target if isinstance(target, list) else [target]
-        read = partial(_read_attached, sample)
+        read = partial(_read_attached, sample.get("attachments") or {})
+        answer = {
+            "id": f"{name}-{sample['epoch']}",
+            "group": str(name),
+            "system": sample["model"],
+            "epoch": sample["epoch"],
+            "text": read(output.get("choices", [])[:1]),
+            "context": read(sample["input"]),
+            "references": [text.strip() for text in map(read, targets) if text and text.strip()],
+            "scores": scores,
+        }
         remark = f"scores of {' and '.join(unread)} that are lists or words left out" if unread else ""
-        yield (
-            line,
-            {
-                "id": f"{name}-{sample['epoch']}",
-                "group": str(name),
-                "system": sample["model"],
-                "epoch": sample["epoch"],
-                "text": read(output.get("choices", [])[:1]),
-                "context": read(sample["input"]),
-                "references": [text.strip() for text in map(read, targets) if text and text.strip()],
-                "scores": scores,
-                REMARK: remark,
-            },
-        )
+        yield line, {**answer, REMARK: remark}
 
 
-def _read_attached(sample: Row, content: Any) -> str | None:
+def _read_inspect_scores(given: Row) -> tuple[Row, list[str]]:
+    """The numbers of scorers by name, and the names of those that gave lists or words."""
+    scores: Row = {}
+    unread: list[str] = []
+    for scorer, score in given.items():
+        value = score["value"]
+        parts = {scorer: value}
+        if isinstance(value, Mapping):
+            parts = {f"{scorer}/{part}": inner for part, inner in value.items()}
+        for label, inner in parts.items():
+            number = INSPECT_VALUES.get(str(inner), to_number(inner))
+            if number is None and not is_missing(inner):
+                unread.append(label)
+            else:
+                scores[label] = number
+    return scores, unread
+
+
+def _read_attached(attached: Row, content: Any) -> str | None:
     """The text of a message, which may stand among the attachments of its sample."""
     text = text_of(content)
-    transcript = sample.get("transcript") or {}
-    attached = sample.get("attachments") or transcript.get("content") or {}
     return text and attached.get(text.removeprefix("attachment://"), text)
 
 
@@ -205,7 +194,7 @@ def _read_attached(sample: Row, content: Any) -> str | None:
 
 
 def list_promptfoo(document: Row, path: Path) -> Rows:
-    """Lists the results of versions 2 and 3."""
+    """Lists the results of version 3."""
     results = document["results"]
     if not isinstance(results, Mapping) or not results.get("results") or not isinstance(results.get("version"), int):
         hint = "; those of lm-eval are in samples_TASK_TIME.jsonl" if "configs" in document else ""
@@ -215,37 +204,24 @@ def list_promptfoo(document: Row, path: Path) -> Rows:
 
 def read_promptfoo(rows: Rows, path: Path) -> Rows:
     """Reads one text per result, in the order of tests. A system is a provider, with its prompt if there are more."""
-    listed = list(rows)
+    listed = sorted(rows, key=lambda row: (row[1]["testIdx"], row[1].get("promptIdx") or 0))
     prompts = {_name(row["prompt"], "raw") for _, row in listed}
-    names = [_name_test(row) for _, row in listed]
-    tests: dict[Any, int] = {}
-    for number, test in enumerate(dict.fromkeys(names)):
-        tests[test] = test if isinstance(test, int) else number
-    answers: list[tuple[tuple[int, int], int, Row]] = []
-    for name, (line, row) in zip(names, listed, strict=True):
+    is_repeated = all(row["score"] == row["success"] for _, row in listed)  # it would count as a second judge
+    for line, row in listed:
         system = _name(row["provider"], "id")
         output = (row.get("response") or {}).get("output") if row.get("failureReason") != ERROR else None
-        scores = {"score": to_number(row["score"]), "pass": float(row["success"])}
+        scores = {} if is_repeated else {"score": to_number(row["score"])}
+        scores["pass"] = float(row["success"])
         scores |= {key: to_number(score) for key, score in (row.get("namedScores") or {}).items()}
-        answer: Row = {
+        answer = {
             "text": _write_output(output),
             "context": row["prompt"].get("raw"),
-            "group": str(tests[name]),
+            "group": str(row["testIdx"]),
             "scores": scores,
             "system": f"{system} / {_name(row['prompt'], 'raw')}" if len(prompts) > 1 else system,
         }
-        answers.append(((tests[name], row.get("promptIdx") or 0), line, answer))
-    if all(answer["scores"]["score"] == answer["scores"]["pass"] for _, _, answer in answers):
-        for _, _, answer in answers:  # it would count as a second judge
-            del answer["scores"]["score"]
-            answer[REMARK] = "score says the same as pass in every row and is left out"
-    return [(line, answer) for _, line, answer in sorted(answers, key=lambda answer: answer[:2])]
-
-
-def _name_test(row: Row) -> int | str:
-    """The number of a test; of older versions its variables."""
-    number = row.get("testIdx")
-    return json.dumps(row["vars"]) if number is None else number
+        remark = "score says the same as pass in every row and is left out" if is_repeated else ""
+        yield line, {**answer, REMARK: remark}
 
 
 def _write_output(output: Any) -> str | None:
@@ -258,54 +234,46 @@ def _name(part: Any, key: str) -> str:
     return str(part.get("label") or part.get(key)) if isinstance(part, Mapping) else str(part)
 
 
-# ---- DeepEval: test runs, results of `evaluate`, the cache ----
+# ---- DeepEval: test runs, results of `evaluate` ----
 
 
 def list_deepeval(document: Row, path: Path) -> Rows:
-    """Lists the test cases of a run or of the cache, each with its metrics."""
-    run = document.get("testRunData") or document
-    cached = run.get("test_cases_lookup_map") or {}
-    cases = run.get("testCases") or run.get("test_results") or []
-    for key, value in () if cases else cached.items():
-        metrics = [metric["metric_data"] for metric in value["cached_metrics_data"]]
-        cases.append({**parse_json(path, key), "metricsData": metrics})
+    """Lists the test cases of a run."""
+    cases = (document.get("testRunData") or document).get("testCases")
     if not cases:
-        more = " (conversational ones are not read)" if run.get("conversationalTestCases") else ""
-        raise refuse(path, 0, f"a test run of DeepEval needs test cases{more}, found none")
+        raise refuse(path, 0, "a test run of DeepEval needs test cases (conversational ones are not read), found none")
     return enumerate(cases, start=1)
 
 
 def read_deepeval(rows: Rows, path: Path) -> Rows:
     """Reads one text per test case; the case's input is the group. If a metric failed, its score is missing."""
     for line, case in rows:
-        metrics = pick(case, "metricsData", "metrics_data") or []
-        scores = {
-            pick(metric, "name", "metric"): None if metric.get("error") else metric.get("score") for metric in metrics
-        }
+        metrics = case.get("metricsData") or []
+        scores: Row = {}
+        for metric in metrics:
+            scores[metric["name"]] = None if metric.get("error") else metric.get("score")
         if len(scores) < len(metrics):
             raise refuse(path, line, f"each metric needs a name of its own, found {describe([*scores])}")
-        expected = pick(case, "expectedOutput", "expected_output")
-        text = case["actualOutput" if "actualOutput" in case else "actual_output"]
-        yield (
-            line,
-            {
-                "text": text,
-                "context": case["input"],
-                "group": case["input"],
-                "scores": scores,
-                "references": [expected] if expected else [],
-            },
-        )
+        expected = case.get("expectedOutput")
+        answer = {
+            "text": case["actualOutput"],
+            "context": case["input"],
+            "group": case["input"],
+            "scores": scores,
+            "references": [expected] if expected else [],
+        }
+        yield line, answer
 
 
 def find_lower_deepeval(cases: Iterable[Row]) -> list[str]:
     """The metrics whose `success` says that scores below the threshold pass, such as Bias and Toxicity."""
     below: dict[str, set[bool]] = {}
-    for metric in chain.from_iterable(pick(case, "metricsData", "metrics_data") or [] for case in cases):
+    for metric in chain.from_iterable(case.get("metricsData") or () for case in cases):
         score = to_number(metric.get("score"))
         threshold = to_number(metric.get("threshold"))
         if score is not None and threshold is not None and score != threshold:
-            below.setdefault(pick(metric, "name", "metric"), set()).add((score < threshold) == metric.get("success"))
+            passes = (score < threshold) == metric.get("success")
+            below.setdefault(metric["name"], set()).add(passes)
     return [name for name, passes in below.items() if passes == {True}]
 
 
@@ -317,24 +285,16 @@ def read_ragas(rows: Rows, path: Path) -> Rows:
     listed = list(rows)
     names = number_columns([row for _, row in listed], NO_METRICS)
     for line, row in listed:
-        question = pick(row, "user_input", "question")
+        question = row["user_input"]
         if not isinstance(question, str) or question.startswith("[{"):
             raise refuse(path, line, f"a sample of several turns is not read, found {describe(question)}")
-        reference = pick(
-            row,
-            "reference",
-            "ground_truth",
-            "ground_truths",
-        )
-        references = (parse_list(reference) or [reference]) if isinstance(reference, str) else list_values(reference)
-        yield (
-            line,
-            {
-                "group": question,
-                "context": question,
-                "text": row.get("response", row.get("answer")),
-                "references": [text for text in references if not is_missing(text)],
-                "scores": {name: to_number(row.get(name)) for name in names},
-                "retrieved_contexts": row.get("retrieved_contexts"),
-            },
-        )
+        reference = row.get("reference")
+        answer = {
+            "group": question,
+            "context": question,
+            "text": row["response"],
+            "references": [] if is_missing(reference) else [reference],
+            "scores": {name: to_number(row.get(name)) for name in names},
+            "retrieved_contexts": row.get("retrieved_contexts"),
+        }
+        yield line, answer

@@ -3,25 +3,16 @@
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-from core.errors import blame_file, check_names, fault
-from data.columns import (
-    Columns,
-    add_nested,
-    find_absent,
-    fold_name,
-    fold_names,
-    list_spellings,
-)
+from core.errors import blame_file
+from data.columns import fold_name, fold_names, list_spellings
 from data.formats import annotations, judgements, logs
 from data.formats.tool_file import Row, Rows, ToolFile, describe, iterate_objects, list_objects, refuse
 from data.records import Located, require_none
-from data.table_files import DELIMITERS, TABLES
-from data.text_files import STANDARD, holds_objects_by_line, iterate_lines, read_json
-from data.winners import list_verdicts
+from data.table_files import TABLES
+from data.text_files import STANDARD, holds_objects_by_line, read_json
 
 log = logging.getLogger(__name__)
 ODD = (KeyError, TypeError, ValueError, IndexError, AttributeError)  # what a row of another layout raises
@@ -52,70 +43,54 @@ TOOLS = (  # the first whose keys a row has reads the file
         judgements.read_alpaca_annotations,
     ),
     Tool("alpaca_eval outputs", "instruction output generator", judgements.read_alpaca_outputs),
-    Tool("MT-Bench pairs", "question_id model_1 model_2 g1_winner g2_winner g1_user_prompt", judgements.read_mt_pairs),
-    Tool("MT-Bench scores", "question_id model user_prompt judgment score", judgements.read_mt_single),
+    Tool("MT-Bench pairs", "question_id model_1 model_2 g1_winner g2_winner", judgements.read_mt_pairs),
     Tool("MT-Bench questions", "question_id category turns", judgements.refuse_questions),
-    Tool("Arena-Hard judgments", "model judge games", judgements.read_games),
     Tool("arena battles", "model_a model_b winner", judgements.read_battles),
-    Tool("promptfoo results", "provider prompt vars success score", logs.read_promptfoo),
+    Tool("promptfoo results", "provider prompt testIdx success score", logs.read_promptfoo),
     Tool(
         "ragas results",
         "user_input response",
         logs.read_ragas,
-        lambda names, path: [n for n in names if n.startswith("noise_sensitivity")],
+        lambda names, path: [name for name in names if name.startswith("noise_sensitivity")],
     ),
-    Tool("ragas results", "question answer contexts", logs.read_ragas),
     Tool("chosen and rejected answers", "chosen rejected", judgements.read_chosen),
-    Tool("chosen and rejected answers", "chosen_messages rejected_messages", judgements.read_chosen),
-    Tool("labelled answers", "messages label", judgements.read_labelled),
-    Tool("labelled answers", "completion label", judgements.read_labelled),
 )
-CHOSEN = next(tool for tool in TOOLS if tool.keys == "chosen rejected")
 PROMPTFOO = next(tool for tool in TOOLS if tool.name == "promptfoo results")
 DEEPEVAL = Tool("DeepEval test run", "", logs.read_deepeval)
-DEEPEVAL_KEYS = {"testCases", "testRunData", "test_results", "test_cases_lookup_map"}
+DEEPEVAL_KEYS = {"testCases", "testRunData"}
 
 
-def recognise(path: Path, split: str | None = None) -> ToolFile | None:
-    """Reads a file or folder of another tool; None for a file of our own format.
+def recognise(path: Path) -> ToolFile | None:
+    """Reads a file of another tool; None for a file of our own format.
 
     Raises InputError for a file that cannot be read, and for a file of a known tool in a layout that its reader does
-    not know. `split` chooses one of several parts.
+    not know.
     """
-    if path == STANDARD or not (path.is_file() or path.is_dir()):
+    if path == STANDARD or not path.is_file():
         return None
     with blame_file(path):  # what a stranger's file holds is of any type
-        tool_file = _read_path(path, split)
+        tool_file = _read_path(path)
     if tool_file is not None:
         log.info("%s: %s", path, tool_file)
     return tool_file
 
 
-def _read_path(path: Path, split: str | None) -> ToolFile | None:
-    if path.is_dir():
-        is_evalset = (path / "system-outputs").is_dir() and (path / "sources").is_dir()
-        return annotations.read_wmt(path, split) if is_evalset else None
+def _read_path(path: Path) -> ToolFile | None:
     form = Path(path.name.lower().removesuffix(".gz")).suffix
     if form == ".eval":
         return _read_document(logs.unpack_inspect(path), path)
-    if form == ".json" and not holds_objects_by_line(path):
-        document = read_json(path)
-        return (
-            _read_document(document, path)
-            if isinstance(document, dict)
-            else _read_rows(list_objects(document, path), path)
-        )
-    if form in DELIMITERS and {*next(iterate_lines(path, []))[1].split("\t")} >= annotations.MQM_COLUMNS:
-        return ToolFile.of("WMT MQM errors", annotations.read_mqm(path))
-    if form not in (".json", ".jsonl", ".parquet", *TABLES):
+    if form == ".json":
+        if holds_objects_by_line(path):
+            form = ".jsonl"
+        else:
+            document = read_json(path)
+            if isinstance(document, dict):
+                return _read_document(document, path)
+            return _read_rows(list_objects(document, path), path)
+    if form not in (".jsonl", *TABLES):
         return None
     faults: list[str] = []
-    rows = iterate_objects(
-        path,
-        ".jsonl" if form == ".json" else form,
-        faults,
-        split,
-    )
+    rows = iterate_objects(path, form, faults)
     first = next(rows, None)
     if first is None or _find_tool(first[1]) is None:
         return None
@@ -185,39 +160,3 @@ def _refuse_odd(tool: Tool, path: Path, at: Sequence[int]) -> Iterator[None]:
     except ODD as error:
         what = f"{error} is required" if isinstance(error, KeyError) else str(error)
         raise refuse(path, at[0], f"a row must be as in {tool.name}, but here {what}".replace("'", '"')) from error
-
-
-def recognise_chosen(
-    path: Path,
-    form: str,
-    columns: Columns,
-    split: str | None = None,
-) -> ToolFile:
-    """Reads rows of a chosen and a rejected answer, whose columns `columns` names; several columns are several answers.
-
-    Raises SettingError for a name in `columns` that means nothing here, and InputError with all faults of the file.
-    """
-    names = ("chosen", "rejected", "chosen_model", "rejected_model", "prompt", "id", "references")
-    check_names((name for name, _ in columns), names, "columns of chosen and rejected answers")
-    faults: list[str] = []
-    seen: dict[str, None] = {}
-    rows: list[tuple[int, Row]] = []
-    for line, row in iterate_objects(
-        path,
-        form,
-        faults,
-        split,
-    ):
-        nested = add_nested(row, columns)
-        seen |= dict.fromkeys(nested)
-        named = dict(row)
-        for name, keys in columns:
-            values = [nested[key] for key in keys if key in nested]
-            if values:
-                named[name] = values if len(values) > 1 else values[0]
-        rows.append((line, named))
-    faults += [fault(path, 0, problem) for problem in find_absent(columns, list(seen))]
-    unread = list_verdicts((row for _, row in rows), {key for _, keys in columns for key in keys})
-    tool_file = read_tool(CHOSEN, require_none(rows, faults), path)
-    said = f"not read: {', '.join(unread)}" if unread else ""
-    return replace(tool_file, remark=", ".join(filter(None, [tool_file.remark, said])))

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 from core.errors import InputError, fault, format_value
 from data.numeric import is_missing
 from data.records import Located
-from data.table_files import DELIMITERS, read_parquet, read_rows
+from data.table_files import DELIMITERS, read_rows
 from data.text_files import read_json, read_json_lines
 from data.workbooks import read_workbook
 
@@ -21,7 +21,7 @@ Row: TypeAlias = dict[str, Any]
 Rows: TypeAlias = Iterable[tuple[int, Row]]
 SHOWN_NAMES = 4
 REMARK = "remark"  # the key of a sentence about the file in a row
-BY_MODEL = ("alpaca_eval annotations", "MT-Bench pairs", "Arena-Hard judgments")  # whose verdicts are a model's
+BY_MODEL = ("alpaca_eval annotations", "MT-Bench pairs")  # whose verdicts are a model's
 UNSAID = ("arena battles", "chosen and rejected answers")  # who chose stands in no file
 
 
@@ -149,25 +149,15 @@ def list_objects(document: Any, path: Path) -> Located:
     return rows
 
 
-def iterate_objects(
-    path: Path,
-    form: str,
-    faults: list[str],
-    part: str | None = None,
-) -> Iterator[tuple[int, Row]]:
-    """Yields the lines of a JSONL file, the objects of a JSON array or the rows of a table, with their numbers.
-
-    `part` is the sheet to read from a workbook with several sheets.
-    """
+def iterate_objects(path: Path, form: str, faults: list[str]) -> Iterator[tuple[int, Row]]:
+    """Yields the lines of a JSONL file, the objects of a JSON array or the rows of a table, with their numbers."""
     match form:
         case ".jsonl":
             yield from read_json_lines(path, faults)
         case ".json":
             yield from list_objects(read_json(path), path)
-        case ".parquet":
-            yield from read_parquet(path)
-        case ".xlsx" | ".xls" | ".ods":
-            yield from read_workbook(path, part)
+        case ".xlsx":
+            yield from read_workbook(path)
         case _:
             yield from read_rows(path, DELIMITERS[form], faults)
 

@@ -11,14 +11,12 @@ from data.builtin.reviews import REVIEWS
 from data.download import require_file
 from data.files import load_examples
 
-AG_NEWS_LABELS = ("business", "sci/tech", "sports", "world")
 SENTIMENTS = REVIEWS.labels
 TOPICS = NEWS.labels
 SETS: Mapping[str, tuple[str, ...]] = {  # the labels of each public set
     "rt_polarity": SENTIMENTS,
     "sst2_dev": SENTIMENTS,
     "newsgroups": TOPICS,
-    "ag_news": AG_NEWS_LABELS,
 }
 
 
@@ -27,7 +25,7 @@ def load_labelled(name: str, root: Path | str, download: bool = False) -> tuple[
 
     `rt_polarity` and `sst2_dev` are sentences of film reviews, lower-cased and tokenised (Pang and Lee 2005; Socher et
     al. 2013). `newsgroups` are posts on the four topics of CTRLEval (Lang 1995); they are noisy and the classes are
-    uneven. `ag_news` are short news on four topics of its own (Zhang et al. 2015).
+    uneven.
     """
     labels = SETS[name]
     kind = "sentiment" if labels == SENTIMENTS else "topic"

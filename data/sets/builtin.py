@@ -39,9 +39,19 @@ class Source(NamedTuple):
 
 
 SOURCES: Mapping[str, Source] = {
-    "builtin": Source(generate_dialogues, rated_dialogues, attrgetter("turns"), in_order=False),
+    "builtin": Source(
+        generate_dialogues,
+        rated_dialogues,
+        attrgetter("turns"),
+        in_order=False,
+    ),
     # the stories of `held_out` contexts are held out; few contexts have a second story
-    "builtin_stories": Source(generate_stories, rated_stories, attrgetter("context"), in_order=False),
+    "builtin_stories": Source(
+        generate_stories,
+        rated_stories,
+        attrgetter("context"),
+        in_order=False,
+    ),
     "builtin_concepts": Source(generate_concept_sentences, rated_concept_sentences, attrgetter("group")),
     "builtin_reviews": Source(partial(generate_texts, REVIEWS), partial(rated_texts, REVIEWS)),
     "builtin_news": Source(partial(generate_texts, NEWS), partial(rated_texts, NEWS)),
@@ -87,7 +97,16 @@ def builtin_corpus(
         **choices,
     )
     in_order = (texts[:train], texts[train:])
-    train_part, held_out_part = in_order if source.in_order else split_by(texts, source.key, held_out, seed)
+    train_part, held_out_part = (
+        in_order
+        if source.in_order
+        else split_by(
+            texts,
+            source.key,
+            held_out,
+            seed,
+        )
+    )
     sets = (ScoredSet(name, rated_examples, synthetic=True),) if rated_examples else ()
     return Corpus(
         name,

@@ -34,8 +34,18 @@ def commongen(root: Path | str, download: bool = False, train: int | None = None
     """
     check(Count | None, train=train)
     readers = [
-        partial(load_references, root, "train", download),
-        partial(load_references, root, "dev", download),
+        partial(
+            load_references,
+            root,
+            "train",
+            download,
+        ),
+        partial(
+            load_references,
+            root,
+            "dev",
+            download,
+        ),
         partial(load_trinity, root, download),
     ]
     sentences, development, rated = read_all(readers)

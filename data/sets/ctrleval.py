@@ -51,20 +51,53 @@ def ctrleval(
     """
     check(one_of(PARTS), part=part)
     check(Several[one_of(list(PLAIN))] | None, plain=plain)
-    readers: list[Callable[[], Any]] = [partial(load_ctrleval, root, part, download)]
+    readers: list[Callable[[], Any]] = [
+        partial(
+            load_ctrleval,
+            root,
+            part,
+            download,
+        )
+    ]
     if attributes is not None:
         names = [name for name, labels in SETS.items() if labels == PARTS[part][1]]
-        readers += [partial(load_labelled, name, attributes, download) for name in names]
-    readers += [partial(_load_plain, name, root, download) for name in plain or ()]
+        readers += [
+            partial(
+                load_labelled,
+                name,
+                attributes,
+                download,
+            )
+            for name in names
+        ]
+    readers += [
+        partial(
+            _load_plain,
+            name,
+            root,
+            download,
+        )
+        for name in plain or ()
+    ]
     rated, *training_sets = read_all(readers)
-    train, held_out = split_share([*chain.from_iterable(training_sets)], content_of, held_out_fraction, seed)
+    train, held_out = split_share(
+        [*chain.from_iterable(training_sets)],
+        content_of,
+        held_out_fraction,
+        seed,
+    )
     return Corpus(
         rated.name,
         train,
         held_out,
         rated=(rated,),
         synthetic=False,
-        iwf=partial(require_file, root, IWF, download),
+        iwf=partial(
+            require_file,
+            root,
+            IWF,
+            download,
+        ),
         licence=join_licences(["attributes/"]),
     )
 
@@ -107,7 +140,12 @@ def load_ctrleval(root: Path | str, part: str, download: bool = False) -> Scored
             raise ValueError("; ".join(problems))
 
     numbers = count()
-    examples = load_examples(require_file(root, file, download), to_records, iterate_lines, ("prefix",))
+    examples = load_examples(
+        require_file(root, file, download),
+        to_records,
+        iterate_lines,
+        ("prefix",),
+    )
     name = f"ctrleval_{part}"
     note = f"{name}: systems are assumed, {MODELS} models in turn; the file does not name them."
     return ScoredSet(name, examples, notes=(note,))

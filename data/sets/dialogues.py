@@ -110,7 +110,15 @@ def _load_rated(
     lines say which dialogues of the set the files hold, without them all.
     """
     name = Path(files).parent.name
-    paths = read_all(partial(require_file, root, files.format(aspect), download) for aspect in ASPECTS)
+    paths = read_all(
+        partial(
+            require_file,
+            root,
+            files.format(aspect),
+            download,
+        )
+        for aspect in ASPECTS
+    )
     read = partial(read_utt_lines, drop_empty=name == "dstc9")
     coherence, overall = read_all(map(partial, repeat(read), paths, ASPECTS))
     if [example.turns for _, example in coherence] != [example.turns for _, example in overall]:

@@ -74,5 +74,10 @@ def load_alpaca_eval(root: Path | str, download: bool = False) -> tuple[Preferen
     faults: list[str] = []
     rows = read_objects(InputFile(path), faults)
     compared = ((line, row) for line, row in rows if row["model"] != row["baseline"])
-    preferences = check_preferences(path, compared, faults, freeze_columns(COLUMNS))
+    preferences = check_preferences(
+        path,
+        compared,
+        faults,
+        freeze_columns(COLUMNS),
+    )
     return replace(preferences, by_model=True), None

@@ -5,7 +5,6 @@ A line is a text or a JSON object.
 
 import csv
 import fnmatch
-import html
 import json
 import pickle
 import re
@@ -18,7 +17,6 @@ from typing import IO, Any, TypeAlias
 
 from data.cells import UTTERANCE_END
 from data.corpus import fold_text
-from data.sets.attributes import AG_NEWS_LABELS
 from data.sets.commongen import JUDGES
 from data.sets.public import NEWSROOM_ASPECTS as ASPECTS
 from data.text_files import parse_json
@@ -190,24 +188,6 @@ def read_sst2(folder: Path) -> Rows:
             "text": text.strip(),
             "label": label,
         }
-
-
-def read_ag_news(folder: Path) -> Rows:
-    """Yields the news of `dev.tsv` that have 8 to 80 words, without markup."""
-    number = 0
-    for line in (folder / "dev.tsv").read_text("utf-8").splitlines():
-        text, label = line.rsplit("\t", 1)
-        text = text.replace("\\", " ")
-        text = re.sub(r"(?<![&\w])(#\d+|quot|amp|lt|gt);", r"&\1;", text)
-        plain = re.sub("<[^>]*>", " ", html.unescape(text))
-        words = plain.split()
-        if 8 <= len(words) <= 80 and label.lower() in AG_NEWS_LABELS:
-            yield {
-                "id": f"ag-{number:04d}",
-                "text": " ".join(words),
-                "label": label.lower(),
-            }
-            number += 1
 
 
 def read_newsgroups(folder: Path, labels: Mapping[str, str]) -> Rows:

@@ -33,7 +33,14 @@ def own_corpus(
     Raises InputError with all faults of the files, such as fewer than two labels (or different dialogues), and
     SettingError if a rated text is also a training text.
     """
-    readers = [partial(_read, Path(path), requires, columns)]
+    readers = [
+        partial(
+            _read,
+            Path(path),
+            requires,
+            columns,
+        )
+    ]
     if rated_path is not None:
         readers.append(partial(_read, Path(rated_path), [*requires, "ratings"]))
     texts, *rated = read_all(readers)

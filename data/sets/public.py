@@ -43,18 +43,12 @@ ANSWERS = ("semeval_mhpg", "narrativeqa_mhpg", "msmarco", "avsd")  # rated .2 to
 # Topical-Chat: people on given facts, 20 turns and more (Gopalakrishnan et al. 2019), validation and test part.
 # PersonaChat: people who play a given character, lower-cased (Zhang et al. 2018), validation part.
 # DailyDialog: everyday talk of language learners' books, tokenised (Li et al. 2017), validation and test part.
-# MuTual and DREAM: listening tests (Cui et al. 2020; Sun et al. 2019); MELD: scenes of a television series (Poria et
-# al. 2019); Schema-Guided Dialogue: tasks with an assistant (Rastogi et al. 2020). All four are prepared by hand.
 # CDM's own files (Lu et al. 2024): the training parts of Topical-Chat and PersonaChat, 17,567 dialogues, and 1078 and
 # 1000 of their validation parts.
 TRAINING: Mapping[str, Sequence[str]] = {
     "topical_chat": ("dialogue/topicalchat_valid.txt", "dialogue/topicalchat_test.txt"),
     "persona_chat": ("dialogue/personachat_valid.txt",),
     "daily_dialog": ("dialogue/dailydialog_validation.txt", "dialogue/dailydialog_test.txt"),
-    "mutual": ("dialogue/mutual.txt",),
-    "dream": ("dialogue/dream.txt",),
-    "meld": ("dialogue/meld.txt",),
-    "schema_guided": ("dialogue/schema_guided.txt",),
     "cdm_train": ("dialogue/clean_train.txt",),
     "cdm_valid": ("dialogue/clean_valid.txt",),
     "roc_stories": ("roc_stories/roc_plain.txt",),
@@ -209,7 +203,15 @@ def load_training(name: str, root: Path | str, download: bool = False) -> tuple[
     def to_records(text: str) -> Records:
         yield {"text": text.strip(), "context": " ".join(split_sentences(text)[:-1])}
 
-    paths: list[Path] = read_all(partial(require_file, root, file, download) for file in TRAINING[name])
+    paths: list[Path] = read_all(
+        partial(
+            require_file,
+            root,
+            file,
+            download,
+        )
+        for file in TRAINING[name]
+    )
     if name == "roc_stories":
         return load_examples(paths[0], to_records, iterate_lines)
     parts = read_all(partial(read_utt_lines, path) for path in paths)
@@ -245,12 +247,25 @@ def public_corpus(
     if training:
         check(Several[one_of(tuple(TRAINING))], training_sets=training)
     readers: list[Callable[[], Any]] = [partial(RATED[rated_set], root, download) for rated_set in names]
-    readers += [partial(_load_parts, training_set, root, download) for training_set in training]
+    readers += [
+        partial(
+            _load_parts,
+            training_set,
+            root,
+            download,
+        )
+        for training_set in training
+    ]
     loaded = read_all(readers)
     sets = tuple(_choose_systems(rated_set, systems) for rated_set in loaded[: len(names)])
     parts: list[Parts] = loaded[len(names) :]
     to_split = [text for texts, held in parts if not held for text in texts]
-    train, held_out = split_share(to_split, content_of, held_out_fraction, seed)
+    train, held_out = split_share(
+        to_split,
+        content_of,
+        held_out_fraction,
+        seed,
+    )
     for texts, held in parts:
         if held:
             train += texts
@@ -274,7 +289,15 @@ def public_corpus(
 def _load_parts(name: str, root: Path | str, download: bool) -> Parts:
     """The texts of a training set, and those that are held out for it, if they are another set."""
     sets = [name, *HELD_OUT_SETS.get(name, ())]
-    texts, *held = read_all(partial(load_training, training_set, root, download) for training_set in sets)
+    texts, *held = read_all(
+        partial(
+            load_training,
+            training_set,
+            root,
+            download,
+        )
+        for training_set in sets
+    )
     return texts, tuple(chain.from_iterable(held))
 
 

@@ -26,7 +26,12 @@ def songci(
 ) -> Corpus:
     """Loads Song Ci (OUMG, Tables 1-2), split by tune as in SongNet: no tune has both training and held-out poems."""
     poems = load_songci(root, download)
-    train, held_out = split_share(poems, attrgetter("group"), held_out_fraction, seed)
+    train, held_out = split_share(
+        poems,
+        attrgetter("group"),
+        held_out_fraction,
+        seed,
+    )
     return Corpus(
         "songci",
         train,

@@ -3,14 +3,17 @@
 Every trained model and every sample is a kept stage (`core.stages`): a later run finds it again.
 """
 
+import json
 import random
+import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import Annotated, Any, get_args
+from typing import Annotated, Any, Literal, get_args
 
+import numpy as np
 from pydantic import Field
 
 from baselines.pairs import to_quality
@@ -131,6 +134,7 @@ def cdm(
     data: Corpus,
     amateur: LanguageModelPlan | Pretrained,
     expert: LanguageModelPlan | Pretrained,
+    keep: Literal["loss", "discrepancy"],
     untrained: PairReading | None,
     device: str,
     dtype: str,
@@ -145,6 +149,8 @@ def cdm(
 
     Args:
         amateur, expert: the pair, which learns `cdm.infilling.Gaps`, or a pretrained one; both have one vocabulary.
+        keep: which epoch of the pair is kept: that of the lowest held-out loss of each model, or of both that of the
+            largest discrepancy: the amateur's held-out loss minus the expert's, as the authors' trainer does.
         untrained: how a pretrained pair reads dialogues; None for a pair that learned gaps.
         device: where the trained models score and sample; the trainer's settings say where they train.
         dtype: of the weights of the pair while it scores and samples.
@@ -157,10 +163,11 @@ def cdm(
 
     Before a model is trained, raises InputError for a file of graphs that is missing or faulty.
     """
+    check(Sequence[Rule], **{"model.rules": rules})
     check(Several[one_of(tuple(discriminators))] | None, **{"model.baseline": baseline})
     negatives.read_graphs()
     load = partial(Pair.from_pretrained, device=device, dtype=dtype, untrained=untrained)
-    trained = train_pair(run, data, amateur, expert, load)
+    trained = train_pair(run, data, amateur, expert, keep, load)
     pair = trained.pair
     # refuses turns that the models cannot read, before anything is drawn
     tokenised = [pair.tokenise(get_turns(rated.examples)) for rated in data.rated]
@@ -195,6 +202,7 @@ def cdm(
         scored,
         models={model.name: model for model in (trained.amateur, trained.expert, *judges.values())},
         tables=[
+            *tables.tabulate_damage(scored),
             *chain.from_iterable(map(tables.rank_dialogue_systems, scored, steps)),
             tables.tabulate_cues(learned, get_turns(data.held_out)),
         ],
@@ -243,17 +251,62 @@ def train_pair(
     data: Corpus,
     amateur: LanguageModelPlan | Pretrained,
     expert: LanguageModelPlan | Pretrained,
+    keep: str = "loss",
     load: Callable[[str, str], Pair] = Pair.from_pretrained,
 ) -> TrainedPair:
     """Trains amateur and expert, loads them, and compares them on held-out dialogues (the partial order)."""
     train = get_turns(data.train)
     choosing, checking, _ = split_held_out(data)
-    first = find_or_train(run, "amateur", amateur, train, choosing)
-    second = find_or_train(run, "expert", expert, train, choosing)
+    if keep == "discrepancy":
+        first, second = train_by_discrepancy(run, amateur, expert, train, choosing)
+    else:
+        first = find_or_train(run, "amateur", amateur, train, choosing)
+        second = find_or_train(run, "expert", expert, train, choosing)
     pair = load(first.source, second.source)
     with run.timed("partial order"):
         order = pair.compare(pair.tokenise(checking).tasks(run.seed))
     return TrainedPair(first, second, pair, order)
+
+
+def train_by_discrepancy(
+    run: Run,
+    amateur: LanguageModelPlan | Pretrained,
+    expert: LanguageModelPlan | Pretrained,
+    train: Sequence[Sequence[str]],
+    held_out: Sequence[Sequence[str]],
+) -> tuple[Trained, Trained]:
+    """Trains amateur and expert; takes the weights of both after the epoch with the largest discrepancy.
+
+    The discrepancy of an epoch is the amateur's held-out loss minus the expert's. Raises SettingError unless both are
+    trained here, for the same epochs, and the amateur with whole weights.
+    """
+    if isinstance(amateur, Pretrained) or isinstance(expert, Pretrained):
+        raise SettingError("keep=discrepancy chooses an epoch, but a pretrained pair has none: set keep=loss")
+    epochs = amateur.schedule.epochs, expert.schedule.epochs
+    if epochs[0] != epochs[1] or amateur.schedule.lora is not None:
+        raise SettingError(
+            "keep=discrepancy compares amateur and expert after the same epochs and keeps all weights of the "
+            f"amateur: set as many epochs for both (they are {epochs[0]} and {epochs[1]}) and "
+            "amateur.schedule.lora=null, or keep=loss"
+        )
+    every_amateur = find_or_train(run, "amateur_epochs", replace(amateur, every_epoch=True), train, held_out)
+    losses = every_amateur.list_points("val/loss")
+    chosen = find_or_train(run, "expert", replace(expert, against=losses), train, held_out)
+    discrepancies = chosen.list_points("val/discrepancy")
+    best = int(np.argmax(discrepancies))
+    leads = iter(discrepancies)
+    curve: list[dict[str, float]] = []
+    for point in every_amateur.curve:
+        lead = {"val/discrepancy": next(leads)} if "val/loss" in point else {}
+        curve.append({**point, **lead})
+
+    def build(folder: Path) -> None:
+        shutil.copytree(Path(every_amateur.source) / f"epoch_{best}", folder, dirs_exist_ok=True)
+        (folder / "curve.json").write_text(json.dumps(curve, indent=1) + "\n", "utf-8")
+
+    depends = {"epochs": every_amateur.identity, "expert": chosen.identity}
+    folder = run.keep("training amateur", "amateur", depends, build)
+    return Trained("amateur", folder, tuple(curve)), chosen
 
 
 def get_negatives(

@@ -7,6 +7,8 @@ from functools import partial
 from pathlib import Path
 from typing import get_args
 
+from matplotlib.figure import Figure
+
 from baselines.bartscore import BartScore
 from baselines.bleurt import Bleurt
 from baselines.dis_score import DisScore
@@ -24,8 +26,8 @@ from data.corpus import Corpus
 from data.sentences import make_splitter, split_english
 from discriminators.metric import DiscriminatorScore
 from discriminators.texts import LabelledText
-from experiments.contracts import Run, Study
-from experiments.ctrl_eval.tables import Evaluated, tabulate_evaluators
+from experiments.contracts import Run, Study, Table
+from experiments.ctrl_eval.tables import Evaluated, plot_number_of_evaluators, tabulate_analyses
 from experiments.presentation import present, score_sets
 from experiments.training import (
     DiscriminatorPlan,
@@ -42,6 +44,7 @@ from models.loading import load_tokenizer
 COUNT = "count"  # in place of the file of a table
 PERPLEXITIES = ("perplexity", "perplexity_backbone")  # rows that have the perplexity itself beside them
 DISCRIMINATOR = "discriminator_"  # begins the names of the discriminators
+CURVE = "number_of_evaluators"  # the table that is drawn as Figure 4
 
 
 def ctrleval(
@@ -116,7 +119,13 @@ def ctrleval(
         raw = {f"{name}_raw": to_raw_perplexity(others[name]) for name in PERPLEXITIES}
         of_set |= {**others, **raw}
     scored = [replace(rated, scores=of_set) for rated, of_set in zip(data.rated, scores, strict=True)]
-    by_number = [tabulate_evaluators(*of_set, run.seed) for of_set in zip(scored, evaluated, strict=True)]
+    tables: list[Table] = []
+    plots: dict[str, Figure] = {}
+    for rated, patterns in zip(scored, evaluated, strict=True):
+        analyses = tabulate_analyses(rated, patterns, run.seed)
+        tables += analyses.values()
+        if CURVE in analyses:
+            plots[f"{CURVE}_{rated.name}"] = plot_number_of_evaluators(analyses[CURVE].rows)
     notes = [
         *explain_frequencies(data, usual.frequencies),
         f"perplexity_raw and perplexity_backbone_raw: {RAW_IS_LOWER}",
@@ -127,9 +136,10 @@ def ctrleval(
         run,
         scored,
         models={"infiller": backbone, "causal": plain, **judges},
-        tables=[table for table in by_number if table.rows],
+        tables=tables,
         notes=notes,
         settings={"iwf": None if usual.frequencies is None else usual.frequencies.name},
+        plots=plots,
         figures={f"{name} held-out AUC": max(judge.list_points("val/auc")) for name, judge in judges.items()},
         data=data,
     )

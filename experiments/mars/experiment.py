@@ -11,7 +11,7 @@ from itertools import chain
 
 from baselines.perplexity import RAW_IS_LOWER, to_raw_perplexity
 from core.scores import Metric
-from core.settings import AscendingRatios
+from core.settings import AscendingRatios, check
 from data.cleaning import clean_examples
 from data.corpus import Corpus
 from data.damage import apply_reorder, apply_retrieve
@@ -21,6 +21,7 @@ from experiments.presentation import present
 from experiments.training import LanguageModelPlan, Pretrained, find_or_train, list_texts
 from mars.augmentation import SelfPlanningAugmenter
 from mars.metric import MARS, Compared
+from mars.references import mean_kl
 from meta_eval.scored_set import ScoredSet
 from models.causal import CausalLM
 from models.encoders import CachedEmbedder
@@ -40,7 +41,7 @@ def mars_story(
     metric: partial[MARS],
     baselines: Mapping[str, Callable[[], Metric]],
     perplexity: Callable[[CausalLM, str], Metric],
-    largest_ratios: AscendingRatios = (0.0, 0.2, 0.4, 0.6, 0.8),
+    largest_ratios: Sequence[float] = (0.0, 0.2, 0.4, 0.6, 0.8),
     clean: bool = False,
 ) -> Study:
     """Computes the rows of Table 3 (ablations, Naive, baselines), Table 4 (adversaries, word vectors) and Table 5.
@@ -52,6 +53,7 @@ def mars_story(
 
     Raises InputError for an encoder or a baseline that is not installed, before a model is trained.
     """
+    check(AscendingRatios, largest_ratios=largest_ratios)
     # built first, so that a missing package is named before a model is trained
     contextual = make_embedder(metric, static_vectors=False)
     static = make_embedder(metric, static_vectors=True)
@@ -101,15 +103,23 @@ def mars_story(
                 originals,
                 adversaries,
                 compared,
+                usual.ratios,
                 largest_ratios,
             )
         )
+    figures: dict[str, float] = {}
+    for of_set in scored:
+        kl = mean_kl(reference.augmented for reference in of_set.references)
+        if kl is not None:
+            figures[f"mean KL of planned from plain (nats, {of_set.originals.name})"] = kl
     study = present(
         run,
         [of_set.originals for of_set in scored],
         models=models,
         tables=make_tables(scored),
         notes=[f"perplexity_raw: {RAW_IS_LOWER}"],
+        plotted_sets=[of_set.originals.choose(("mars", "bertscore")) for of_set in scored],  # Figure 3
+        figures=figures,
         data=data,
     )
     # Agreement with the ratings of the originals ought to fall, so no table of agreement has the adversaries.

@@ -1,13 +1,17 @@
-"""Tables of MARS besides agreement with ratings: gains, masking ratios, adversaries."""
+"""Tables of MARS besides agreement with ratings: lengths, gains, masking ratios, adversaries."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import chain
 from typing import Any
 
 import numpy as np
 
+from data.words import split_words
+from mars.masking import Blank
 from mars.metric import Compared
+from mars.references import AugmentedReference
 from meta_eval.correlation import pearson
 from meta_eval.design import lay_out
 from meta_eval.estimates import Estimate, estimate_share
@@ -15,6 +19,10 @@ from meta_eval.grouping import difference, estimate_correlation
 from meta_eval.scored_set import ScoredSet
 from report.tables import Table
 
+LENGTH_CAPTION = (
+    "Table 2 of MARS: the mean number of words and punctuation marks of contexts and references. omega: context over "
+    "reference; a low one means an open-ended task."
+)
 GAIN_CAPTION = (
     "How much better mars agrees with the ratings than each other row, on the texts that both score: differences of "
     "correlations with paired intervals. An interval above 0 is a gain beyond chance."
@@ -22,7 +30,8 @@ GAIN_CAPTION = (
 RATIO_CAPTION = (
     "Table 5 of MARS, beside the agreement of these rows: the sample standard deviation of an "
     "example's cosines with its references (n - 1 in its denominator; the paper does not say), on average; the human "
-    "reference is one of them."
+    "reference is one of them. altered: the share of references with a blank at this ratio; the others equal the human "
+    "reference."
 )
 ADVERSARY_CAPTION = (
     "Table 4 of MARS: Pearson's correlation with the ratings of the originals for adversaries in their place, and how "
@@ -39,12 +48,41 @@ class MarsScores:
     # by kind (reorder, retrieve); they keep the ratings of the texts that they replace
     adversaries: Mapping[str, ScoredSet]
     compared: Sequence[Compared]  # the cosines of `mars` with the references of the originals
+    ratios: Sequence[float]  # the masking ratios of `mars`
     largest_ratios: Sequence[float] = ()  # those of Table 5
+
+    @cached_property
+    def references(self) -> list[AugmentedReference]:
+        """The augmented references, each once, however many texts are compared with it."""
+        distinct: dict[tuple[str, str, float], AugmentedReference] = {}
+        for compared in self.compared:
+            for reference in chain.from_iterable(compared.references):
+                distinct[reference.context, reference.reference, reference.ratio] = reference
+        return list(distinct.values())
+
+    @cached_property
+    def altered(self) -> dict[float, float]:
+        """For each masking ratio, the share of references with a blank.
+
+        References without a blank equal the human reference.
+        """
+        has_blank: dict[float, list[bool]] = {ratio: [] for ratio in sorted({*self.ratios, *self.largest_ratios})}
+        for reference in self.references:
+            has_blank[reference.ratio].append(any(isinstance(part, Blank) for part in reference.template))
+        return {ratio: mean_or_nan(flags) for ratio, flags in has_blank.items()}
+
+
+def mean_or_nan(values: Sequence[float]) -> float:
+    """Computes the mean of the values; NaN if there are none."""
+    if not values:
+        return np.nan
+    return float(np.mean(values))
 
 
 def make_tables(scored: Sequence[MarsScores]) -> list[Table]:
-    """Makes Tables 4 and 5. Table 3 is the table of agreement, and here the gains of `mars`."""
+    """Makes Tables 2 to 5. Table 3 is the table of agreement, and here the gains of `mars`."""
     kinds = {
+        "Lengths": (LENGTH_CAPTION, list_lengths),
         "Gains of mars": (GAIN_CAPTION, list_gains),
         "Masking ratios": (RATIO_CAPTION, list_ratios),
         "Adversaries": (ADVERSARY_CAPTION, list_falls),
@@ -54,6 +92,27 @@ def make_tables(scored: Sequence[MarsScores]) -> list[Table]:
         for title, (caption, list_rows) in kinds.items()
     ]
     return [table for table in tables if table.rows]
+
+
+def list_lengths(scored: MarsScores) -> Iterable[Row]:
+    """Yields the lengths of Table 2, in words and punctuation marks; NaN for contexts if no text has a context.
+
+    Texts of one group answer one input, which counts once.
+    """
+    texts = scored.originals
+    inputs = {example.group or example.id: example for example in texts.examples}.values()
+    contexts = [len(split_words(example.context)) for example in inputs if example.context]
+    references = [len(split_words(reference)) for example in inputs for reference in example.references]
+    context = mean_or_nan(contexts)
+    reference = mean_or_nan(references)
+    yield {
+        "set": texts.name,
+        "texts": len(texts),
+        "inputs": len(inputs),
+        "context words": context,
+        "reference words": reference,
+        "omega": context / reference,
+    }
 
 
 def list_gains(scored: MarsScores) -> Iterable[Row]:
@@ -94,6 +153,7 @@ def list_ratios(scored: MarsScores) -> Iterable[Row]:
             "metric": name_ratio_row(largest),
             "largest ratio": largest,
             "mean deviation": deviation,
+            "altered": scored.altered[largest],
         }
 
 
@@ -111,7 +171,7 @@ def measure_deviation(compared: Sequence[Compared], ratios: Sequence[float]) -> 
         for cosines in of_example.cosines[:, columns]:
             if not np.isnan(cosines).any():
                 deviations.append(float(np.std(cosines, ddof=1)))
-    return float(np.mean(deviations)) if deviations else np.nan
+    return mean_or_nan(deviations)
 
 
 def list_falls(scored: MarsScores) -> Iterable[Row]:

@@ -5,7 +5,7 @@ The discriminators judge pairs that they have not learned.
 
 import math
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain, product
 from typing import Any
@@ -217,7 +217,7 @@ def compare_systems(
     with run.timed("explaining"):
         scored = score_origins(first, plan.device, synthetic=data is not None and data.synthetic)
     rows = [relative_row(findings) for findings in chain.from_iterable(found)]
-    study = present(
+    return present(
         run,
         scored,
         models={**(models or {}), **judges},
@@ -231,7 +231,6 @@ def compare_systems(
         figures={"pairs to learn from": len(pairs.train), "pairs to judge": len(pairs.test), **(figures or {})},
         data=data,
     )
-    return replace(study, title=" against ".join(system_pairs[0].systems))
 
 
 def two_systems(run: Run, comparison: PairedOutputs, discriminators: JudgesPlan) -> Study:

@@ -131,7 +131,7 @@ def oumg_poetry(
         "G1 against G2, and against itself",
         [pair_poems(plan, origins), pair_poems(plan, again)],
         models={"generator": generator},
-        further=[Table("Form", tables.FORM_CAPTION, tables.form_rows(origins))],
+        further=[Table("Form", tables.FORM_CAPTION, tables.form_rows(origins, data.train))],
         figures=counts,
         settings={"g1_k": g1_k, "g2_k": g2_k},
         data=data,
@@ -214,7 +214,7 @@ def guided_poetry(
         [replace(system_pair, columns=columns)],
         caption=f"{CAPTION} {PERPLEXITY_CAPTION}",
         models={"generator": generator, "guide": trained},
-        further=[Table("Form", tables.FORM_CAPTION, tables.form_rows(forms))],
+        further=[Table("Form", tables.FORM_CAPTION, tables.form_rows(forms, data.train))],
         settings=strength,
         figures={
             **counts,

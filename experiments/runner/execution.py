@@ -24,7 +24,7 @@ from experiments.runner.run_log import FILE, begin_log, quiet_libraries, shorten
 from experiments.runner.sweep import BAD_INPUT, FAILED, FINE, write_job
 from report import terminal
 
-OF_DATA = ("path", "columns", "text", "references", "source", "split", "systems", "outputs")  # settings of input files
+OF_DATA = ("path", "columns", "text", "references", "source", "systems", "outputs")  # settings of input files
 EXTRA = "papers"  # of the installation, which brings what experiments need
 TRACES = {FILE, ".run"}  # what a run that did not begin may leave in its folder
 

@@ -85,7 +85,7 @@ def guided_text(
     loaded_guides = {label: load_guide(guide.source, plan.device) for label, guide in guides.items()}
     loaded_judges = {label: Discriminator.from_pretrained(judge.source, plan.device) for label, judge in judges.items()}
     judge = partial(find_labels, data.labels, loaded_judges)
-    texts = steer(run, lm, loaded_guides, prompts, steering, sampling)
+    texts, overheads = steer(run, lm, loaded_guides, prompts, steering, sampling)
     with run.timed("judging"):
         texts = judge_texts(lm, judge, prompts, texts)
     figures, are_judges_known = judge_held_out(data, judge, loaded_guides)
@@ -95,14 +95,14 @@ def guided_text(
     study = present(
         run,
         models={"generator": generator, **{trained.name: trained for trained in (*guides.values(), *judges.values())}},
-        tables=[tabulate(texts, steering.rule)],
+        tables=[tabulate(texts, overheads, steering.rule)],
         notes=prompt_notes,
         answer=describe_guidance(texts, are_judges_known),
         settings={"rule": steering.rule, "seeds": ",".join(map(str, sampling.seeds))},
         figures={"prompts": len(prompts), "generator parameters (millions)": lm.parameters / 1e6, **figures},
         data=data,
     )
-    return replace(study, files=[samples], title=f"to {', '.join(labels)}")
+    return replace(study, files=[samples])
 
 
 def steer(
@@ -112,17 +112,37 @@ def steer(
     prompts: Sequence[Sequence[int]],
     steering: SteeringSettings,
     sampling: SamplingSettings,
-) -> list[SteeredText]:
-    """Continues prompts to the label of each guide, at each strength and k."""
+) -> tuple[list[SteeredText], dict[tuple[float, int], float]]:
+    """Continues prompts to the label of each guide, at each strength and k.
+
+    Also returns the overhead of guidance in time, by strength and k.
+    """
     owners = [*np.repeat(np.arange(len(prompts)), sampling.samples).tolist()]  # of each continuation of a seed
     drawn = list(product(sampling.seeds, owners))
+    full_batch = [prompts[i % len(prompts)] for i in range(sampling.batch_size)]
     texts: list[SteeredText] = []
+    overheads: dict[tuple[float, int], float] = {}
     with run.progress("steering", len(steering.ks) * len(steering.strengths) * len(guides)) as advance:
         for k, strength in product(steering.ks, steering.strengths):
-            for label, guide in guides.items():
-                guidance = make_guidance(lm, guide, steering.rule, strength, k)
+            guidances = {
+                label: make_guidance(
+                    lm,
+                    guide,
+                    steering.rule,
+                    strength,
+                    k,
+                )
+                for label, guide in guides.items()
+            }
+            for label, guidance in guidances.items():
                 with run.timed("generating"):
-                    continued = generation.continue_prompts(lm, prompts, sampling, k, guidance)
+                    continued = generation.continue_prompts(
+                        lm,
+                        prompts,
+                        sampling,
+                        k,
+                        guidance,
+                    )
                 for (seed, prompt), ids in zip(drawn, continued, strict=True):
                     # Decoded with the prompt, because some tokenizers drop the space before the text that they decode.
                     text = decode_tokens(lm.tokenizer, [*prompts[prompt], *ids])
@@ -138,7 +158,16 @@ def steer(
                         )
                     )
                 advance(1)
-    return texts
+            with run.timed("measuring the overhead"):
+                guidance = next(iter(guidances.values()))
+                overheads[strength, k] = generation.measure_overhead(
+                    lm,
+                    full_batch,
+                    sampling.new_tokens,
+                    k,
+                    guidance,
+                )
+    return texts, overheads
 
 
 def judge_texts(

@@ -1,7 +1,7 @@
 """Results of guided decoding: texts by label, strength and k, and their table."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,9 +21,10 @@ CAPTION = (
     "tokens. accuracy: share of texts that judges, trained on other texts than the guides, give the label steered "
     "to, higher is better. perplexity: of the continuations given their prompts, under the unguided generator and its "
     "whole vocabulary, lower is likelier. distinct n: different n-grams of words among those of one label and seed, "
-    "higher is more varied. tokens: of a continuation. 95 % intervals over prompts."
+    "higher is more varied. tokens: of a continuation. overhead: time of guided over unguided generate(), same "
+    "prompts, k and number of tokens; larger for smaller generators. 95 % intervals over prompts."
 )
-SHOWN = ("label", "strength", "k", "n", "accuracy", "perplexity", "distinct_2")
+SHOWN = ("label", "strength", "k", "n", "accuracy", "perplexity", "distinct_2", "overhead")
 
 
 @dataclass(frozen=True)
@@ -54,18 +55,28 @@ class SteeredText:
         return len(self.ids)
 
 
-def tabulate(texts: Sequence[SteeredText], rule: str) -> Table:
+def tabulate(texts: Sequence[SteeredText], overheads: Mapping[tuple[float, int], float], rule: str) -> Table:
     """Makes the table of steered texts: for each strength and k all labels together, then each label."""
     labels = dict.fromkeys(text.label for text in texts)
     rows: list[dict[str, Any]] = []
-    for strength, k in dict.fromkeys((text.strength, text.k) for text in texts):
+    for (strength, k), overhead in overheads.items():
         of_setting = [text for text in texts if (text.strength, text.k) == (strength, k)]
         for label in ("all", *labels):
             chosen = [text for text in of_setting if label in ("all", text.label)]
-            about = {"label": label, "rule": rule, "strength": float(strength), "k": k}
-            rows.append({**about, **measure_texts(chosen)})
+            about = {
+                "label": label,
+                "rule": rule,
+                "strength": float(strength),
+                "k": k,
+            }
+            rows.append({**about, **measure_texts(chosen), "overhead": overhead})
     rows.sort(key=lambda row: row["label"] != "all")
-    return Table("Steered texts", CAPTION, rows, shown=SHOWN)
+    return Table(
+        "Steered texts",
+        CAPTION,
+        rows,
+        SHOWN,
+    )
 
 
 def measure_texts(texts: Sequence[SteeredText]) -> dict[str, Any]:

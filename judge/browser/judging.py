@@ -1,10 +1,10 @@
 """The models of the page; scores one text by their metrics, and explains the scores."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from baselines.rouge import Rouge
 from baselines.sacrebleu_metrics import Bleu
@@ -107,7 +107,6 @@ class DemoModels:
     """The models of the page."""
 
     folder: str  # as the user gave it
-    writer: str  # what the page calls the generator
     generator: CausalLM | None  # None without a generator and a guide
     guides: Mapping[str, Discriminator]  # by label
     metrics: Mapping[str, Metric]  # by name
@@ -128,7 +127,6 @@ class DemoModels:
         has_generator = bool(guides) and (generator is not None or Path(source).is_dir())
         return cls(
             folder,
-            writer="A small language model" if generator is None else Path(generator).name,
             generator=CausalLM.from_pretrained(source, device, dtype) if has_generator else None,
             guides={each.name.removeprefix(GUIDE): load_guide(each, device) for each in guides if has_generator},
             metrics=load_metrics(path, device),
@@ -157,19 +155,12 @@ def judge_by(name: str, metric: Metric, example: Example) -> Judgement:
     if math.isnan(value):
         return Judgement(name, None, scores.reasons[0])
     explanation = scores.explanations[0] if scores.explanations else {}
-    remarks = [f"{name}: {remark}" for remark in list_remarks(explanation, aspect)]
     return Judgement(
         name,
         score=int(value) if isinstance(metric, WordCount) else float(value),
         lines=tuple(read_explanation(explanation, aspect)),
-        notes=(*scores.notes, *remarks),
+        notes=tuple(scores.notes),
     )
-
-
-def list_remarks(explanation: Mapping[str, Any], aspect: str) -> Sequence[str]:
-    """Lists the remarks of a metric on this text and aspect (`ctrl_eval.metric`)."""
-    of_aspect = explanation.get(aspect)
-    return of_aspect.get("remarks", ()) if isinstance(of_aspect, Mapping) else ()
 
 
 def make_example(

@@ -21,7 +21,9 @@ NEW_LINE = "⏎"  # stands for a line break: a coloured break would be a bar wit
 PROMPT = "The food"  # of the text on which the page opens
 NEW_TOKENS = 30  # at first
 MOST_TOKENS = 60
-STEERED = "{name} continues a prompt twice: with a guide that makes the tokens of a label likelier, and without it."
+STEERED = (
+    "A language model continues a prompt twice: with a guide that makes the tokens of a label likelier, and without it."
+)
 CLICK = "Click on a token to see its candidates. A colour says whether guidance made it likelier."
 
 
@@ -30,7 +32,7 @@ def build_steer_tab(models: DemoModels) -> None:
 
     It opens with a text that is already written.
     """
-    gr.Markdown(STEERED.format(name=models.writer))
+    gr.Markdown(STEERED)
     lm = models.generator
     if lm is None:
         gr.Markdown(NO_MODELS.format(folder=models.folder))

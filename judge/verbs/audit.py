@@ -1,11 +1,9 @@
 """`judge audit`."""
 
-from typing import TYPE_CHECKING, Annotated, Any
-
-from annotated_types import Gt, Le
+from typing import TYPE_CHECKING, Any
 
 from core.errors import SettingError, setting
-from core.settings import Count, Seed, Several
+from core.settings import Count, Seed
 from judge.options import Columns, File, GivenLevels, Metrics, Source, verb
 
 if TYPE_CHECKING:
@@ -19,7 +17,6 @@ def audit(
     *,
     columns: Columns | None = None,
     texts: Count = 200,
-    strengths: Several[Annotated[float, Gt(0), Le(1)]] = (0.25, 0.5, 1),
     seed: Seed = 0,
     levels: GivenLevels | None = None,
     stages: File | None = None,
@@ -32,14 +29,13 @@ def audit(
         metrics: to audit, with `settings` as in `judge.load_metric`.
         columns: by field its column of the file.
         texts: the most to draw; each is scored 29 times.
-        strengths: shares of a text to damage.
         seed: of the texts and the damage.
-        levels: the scale of ratings in words, from the worst to the best, or by aspect; usual ones are known.
+        levels: the scale of ratings in words, from the worst to the best, or by aspect.
         stages: a folder that keeps the scores of damaged texts: after a kill, the same audit continues.
 
     Raises SettingError for wrong settings, InputError for texts without the fields that a metric needs.
     """
-    from judge.audits import audit_metric, present_audits
+    from judge.audits import MetricAudit, audit_metric, present_audits
     from judge.inputs import read
     from judge.scoring import check_fields, load_all, plan_with
 
@@ -49,6 +45,13 @@ def audit(
     rated = read(source, columns=columns, levels=levels)
     for name, metric in planned.items():
         check_fields(rated, name, metric.requires)
-    how = {"texts": texts, "strengths": [*map(float, strengths)], "seed": seed}
-    audits = {name: audit_metric(rated, metric, kept, **how) for name, metric in load_all(planned).items()}
-    return present_audits(audits, strengths)
+    audits: dict[str, MetricAudit] = {}
+    for name, metric in load_all(planned).items():
+        audits[name] = audit_metric(
+            rated,
+            metric,
+            kept,
+            texts,
+            seed,
+        )
+    return present_audits(audits)

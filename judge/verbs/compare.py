@@ -34,7 +34,7 @@ def compare(
         scores: by name, files that `judge score` wrote for the same texts.
         references: of texts in memory.
         columns: by field its column of the file.
-        levels: the scale of ratings in words, from the worst to the best, or by aspect; usual ones are known.
+        levels: the scale of ratings in words, from the worst to the best, or by aspect.
         stages: a folder that keeps the scores of the metrics.
         level: of significance.
         incomplete: inputs that some system did not answer: refuse, or drop (with a note).

@@ -46,7 +46,7 @@ def plan(
         aspect: of the ratings in the pilot; by default `overall`, or the only one.
         systems: two of the pilot, to estimate how their difference varies.
         columns: by field its column of the pilot.
-        levels: the scale of ratings in words, from the worst to the best, or by aspect; usual ones are known.
+        levels: the scale of ratings in words, from the worst to the best, or by aspect.
         within: plan labels: half of the width of the interval of a kappa, and of a rate.
         texts: how many texts there are to label, all of which a judge reads; without it they are very many.
         rate: the share of texts with the label.

@@ -31,7 +31,7 @@ def score(
         source: what `judge.read` takes with `references`, `columns` and `levels`.
         references: of texts in memory.
         columns: by field its column of the file.
-        levels: the scale of ratings in words, from the worst to the best, or by aspect; usual ones are known.
+        levels: the scale of ratings in words, from the worst to the best, or by aspect.
         metric: what `judge.load_metric` takes with `settings`; or several, in a list or by name, without settings. On a
             command line --metric.SETTING VALUE and --metrics.NAME.SETTING VALUE set one.
         output: the file to write, by its ending: .jsonl, .csv or .tsv; - writes JSONL to standard output. Of a file of

@@ -268,8 +268,6 @@ def test_a_fault_that_stays_is_a_reason(name: str, serve: Serve) -> None:
     scores = coherence(server.url).score(TEXTS)
     assert scores.values["coherence"].tolist() == [NAN, 4]
     assert scores.reasons[0] is not None
-    with pytest.raises(OutsideError, match=r"none of 2 questions got an answer: the endpoint"):
-        coherence(serve(answer).url).score(TEXTS)
     assert time.perf_counter() - started < 5
 
 
@@ -505,20 +503,18 @@ NO_ANSWERS = {
 
 
 @pytest.mark.parametrize("name", [*NO_ANSWERS, "nobody"])
-@pytest.mark.parametrize("settings", [(), ("logprobs",)])
 def test_an_endpoint_without_answers_ends_the_command_in_one_line(
     serve: Serve,
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
     name: str,
-    settings: tuple[str, ...],
 ) -> None:
-    """In the trial of the endpoint, and without a trial."""
     monkeypatch.chdir(tmp_path)
     Path("in.jsonl").write_text('{"text": "a b"}\n', encoding="utf-8")
     url = serve(NO_ANSWERS[name]).url if name in NO_ANSWERS else f"http://127.0.0.1:{closed_port()}/v1"
-    asked = {"model": "m", "base_url": url, "timeout": "1", **dict.fromkeys(settings, "false")}
+    is_tried = str(name in ("HTML", "nothing", "nobody")).lower()
+    asked = {"model": "m", "base_url": url, "timeout": "1", "logprobs": is_tried}
     flags = [word for setting, value in asked.items() for word in (f"--metric.{setting}", value)]
     assert main(["score", "in.jsonl", "--metric", "llm_judge", *flags, "--stages", "none"]) == 1
     lines = capsys.readouterr().err.splitlines()

@@ -2,6 +2,7 @@
 
 import json
 import time
+from itertools import product
 from pathlib import Path
 from typing import get_args
 
@@ -55,12 +56,11 @@ UNITS = ["1", "1.", "1,", "[[", "[[A", "<think>", "Rating: ", "A ", '"a":', "4/"
 
 
 @pytest.mark.parametrize("unit", [*UNITS, '{"rating"', '{"rating": ', "{", "my final ", "```\n", "> ", "rating"])
-@pytest.mark.parametrize("begin", ["", "4", "[[1", "A", "yes", "Rating:", '{"rating":'])
-@pytest.mark.parametrize("end", ["", "..1", "x"])
-def test_no_answer_hangs(unit: str, begin: str, end: str) -> None:
+def test_no_answer_hangs(unit: str) -> None:
     """An expression that is cubic in the length of an answer takes about 40 minutes here."""
-    answer = begin + (unit * 10_000)[:10_000] + end
-    start = time.process_time()
-    for form in get_args(Form):
-        read_verdict(answer, form, (1, 5))
-    assert time.process_time() - start < 20
+    for begin, end in product(["", "4", "[[1", "A", "yes", "Rating:", '{"rating":'], ["", "..1", "x"]):
+        answer = begin + (unit * 10_000)[:10_000] + end
+        start = time.process_time()
+        for form in get_args(Form):
+            read_verdict(answer, form, (1, 5))
+        assert time.process_time() - start < 20

@@ -302,7 +302,7 @@ def test_graphs_must_cover_half_of_the_dialogues_and_others_are_counted(pair: Pa
             sampling,
             seed=1,
         )
-    rule = "for 50% of the dialogues, but only 1 of 3 have one: list their sentences with data.sentences.split_english"
+    rule = "for 50% of the dialogues, but only 1 of 3 have one: write their sentences with \\+exp=cdm_sentences"
     with pytest.raises(SettingError, match=rule):
         sample_negatives(
             pair,

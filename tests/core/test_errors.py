@@ -71,7 +71,6 @@ def test_a_file_that_is_no_template_is_refused(tmp_path: Path, content: bytes | 
         ("jaxtyping", "papers", "papers"),
         ("sklearn", "demo", "demo"),
         ("gradio", "papers", "demo"),
-        ("pyarrow", "papers", "parquet"),
     ],
 )
 def test_the_largest_extra_is_named(monkeypatch: pytest.MonkeyPatch, module: str, needed: str, named: str) -> None:

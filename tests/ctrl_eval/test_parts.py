@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from transformers import AutoTokenizer
 
 from core.errors import InputError
-from ctrl_eval.analysis import number_of_evaluators
+from ctrl_eval.analysis import QUARTILES, biased_subsets, number_of_evaluators, quartiles
 from ctrl_eval.ensemble import aggregate, ensemble, relevance_score, relevance_weight
 from ctrl_eval.frequency import count_frequencies, inverse_sentence_frequency, load_frequencies, normalised_isf
 from ctrl_eval.patterns import coherence_patterns, consistency_patterns, relevance_pattern
@@ -125,6 +125,22 @@ def test_patterns_of_a_prefix_and_a_prompt() -> None:
 
 def pearson(x: np.ndarray, y: np.ndarray) -> float:
     return float(np.corrcoef(x, y)[0, 1])
+
+
+def test_a_biased_subset_takes_a_quartile_with_the_papers_probability() -> None:
+    ratings = np.arange(4000.0)
+    subsets, found = biased_subsets(ratings, seed=1), quartiles(ratings, np.random.default_rng(0))
+    for j, subset in enumerate(subsets):
+        shares = [np.mean(np.isin(np.flatnonzero(found == i), subset)) for i in range(4)]
+        assert shares == pytest.approx([1 / (abs(j - i) + 1) for i in range(4)], abs=0.05)
+    assert all((subset == np.sort(subset)).all() for subset in subsets)
+
+
+def test_the_order_of_the_file_does_not_decide_between_equal_ratings() -> None:
+    """Files are sorted by label: the first half of these ties has another one."""
+    found = quartiles(np.ones(4000), np.random.default_rng(0))
+    of_first_label = [np.mean(np.flatnonzero(found == i) < 2000) for i in range(QUARTILES)]
+    assert of_first_label == pytest.approx([0.5] * QUARTILES, abs=0.05)
 
 
 def test_more_noisy_evaluators_agree_better_and_vary_less() -> None:

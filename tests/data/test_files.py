@@ -17,7 +17,6 @@ from core.errors import InputError
 from core.example import Example
 from core.scores import Scores
 from data import text_files
-from data.cells import json_line
 from data.files import read_examples, write_examples
 from data.input_file import InputFile
 from data.scored import list_rows, score_records
@@ -137,7 +136,7 @@ JSONL: list[tuple[str | bytes, list[str]]] = [
         '1: number 2 of "turns" must be a valid string, found 3',
         '1: number 3 of "turns" must not be blank, found " "',
     ]),
-    ('{"text": "a", "ratings": {"q": "odd", "r": "good"}}', [
+    ('{"text": "a", "ratings": {"q": "odd", "r": "yes"}}', [
         ' words that rate must have a known order, found odd in "q": levels=["WORST", "...", "BEST"] gives their order',
     ]),
     ('{"text": "a", "ratings": {"q": NaN}}', [f'1: "q" of "ratings" {GAP}, found NaN']),
@@ -174,12 +173,12 @@ CSV: list[tuple[str | bytes, list[str]]] = [
         f'2: "q" of "ratings" {GAP}, found "NA"',
         f'3: "bob" of "r" of "ratings" {GAP}, found "N/A"',
     ]),
-    ("text,rating:q\na,good\nb,-\nc,bad\n", [f'3: "q" of "ratings" {GAP}, found "-"']),
+    ("text,rating:q\na,yes\nb,-\nc,no\n", [f'3: "q" of "ratings" {GAP}, found "-"']),
     ('text,rating:q,ratings\na,1,"{""q"": 1}"\n', [
         '2: "ratings" and a column both give "q"']),
     ('turns,references\nHi</UTT></UTT>Yes,"[""a"""\n', [
         '2: number 2 of "turns" must not be blank, found ""',
-        '2: "references" must be a list of texts in JSON or Python\'s form, or one text, found "[\\"a\\""',
+        '2: "references" must be a list of texts in JSON, or one text, found "[\\"a\\""',
     ]),
     ('id,text\na,b\nc,"d\ne\n', [
         "3: a cell with a quote, a separator or a line break must be in quotes, its own quotes doubled, "
@@ -225,7 +224,7 @@ def test_no_file_a_folder_another_suffix(tmp_path: Path):
     }.items():
         with pytest.raises(InputError) as found:
             read_examples(tmp_path / name)
-        rule = " the name of the file must end in one of .jsonl, .json, .csv, .tsv, .xlsx, .xls, .ods, .parquet,"
+        rule = " the name of the file must end in one of .jsonl, .json, .csv, .tsv, .xlsx,"
         assert found.value.faults == (f"{tmp_path / name}:{expected.replace('@', rule)}",)
 
 
@@ -291,8 +290,8 @@ def test_what_could_not_be_read_back_is_not_written(tmp_path: Path, examples: li
 
 @pytest.mark.parametrize(("name", "separator"), [("x.csv", ";"), ("x.csv", "\t"), ("x.tsv", ";"), ("x.tsv", ",")])
 def test_tables_with_other_separators(tmp_path: Path, name: str, separator: str):
-    """A spreadsheet in a language with decimal commas writes semicolons."""
-    rows = [["text", "rating:q"], ["a, b" if separator == ";" else "a", '"3,5"'], ["", ""], ["c", "2"]]
+    """Spreadsheets of some languages write semicolons."""
+    rows = [["text", "rating:q"], ["a, b" if separator == ";" else "a", "3.5"], ["", ""], ["c", "2"]]
     found = read(tmp_path / name, "".join(f"{separator.join(row)}\n" for row in rows))
     assert [(each.text[:1], each.ratings["q"]) for each in found] == [("a", 3.5), ("c", 2)]
 
@@ -368,29 +367,6 @@ def test_compressed_files_are_read_as_they_are(tmp_path: Path):
         (tmp_path / name).write_bytes(content)
         with pytest.raises(InputError, match=r": the file must be whole and compressed by gzip"):
             read_examples(tmp_path / name)
-
-
-def test_parquet_is_read_as_json_lines_are(tmp_path: Path):
-    records: list[dict[str, Any]] = [
-        {"id": "a", "text": "one", "ratings": {"q": 1.5}, "references": ["r", "s"]},
-        {"id": "b", "turns": ["Hi!", "Yes?"], "label": "x"},
-    ]
-    (tmp_path / "x.jsonl").write_text("".join(json_line(record) for record in records))
-    pyarrow = pytest.importorskip("pyarrow.parquet")
-    table = pytest.importorskip("pyarrow").Table.from_pylist(
-        [
-            {name: record.get(name) for name in ("id", "text", "turns", "label", "references", "ratings")}
-            | {"group": math.nan}
-            for record in records
-        ]
-    )
-    pyarrow.write_table(table, tmp_path / "x.parquet")
-    assert read_examples(tmp_path / "x.parquet") == read_examples(tmp_path / "x.jsonl")
-    (tmp_path / "y.parquet").write_text("no parquet")
-    with pytest.raises(InputError, match=r"y.parquet: the file must be parquet"):
-        read_examples(tmp_path / "y.parquet")
-    with pytest.raises(InputError, match=r"z.parquet: no such file$"):
-        read_examples(tmp_path / "z.parquet")
 
 
 def test_faults_come_in_the_order_of_lines() -> None:

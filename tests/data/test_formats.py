@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from core.errors import InputError, SettingError
+from core.errors import InputError
 from data.formats.recognition import recognise
 from data.input_file import InputFile
 from data.preferences import holds_pairs, read_preferences
@@ -73,8 +73,6 @@ def result(test: int, provider: str, output: Any, **more: Any) -> dict[str, Any]
 
 
 HH = "\n\nHuman: Hi\n\nAssistant: Yes?\n\nHuman: Go\n\nAssistant:"
-MQM = "system\tdoc\tdoc_id\tseg_id\trater\tsource\ttarget\tcategory\tseverity\n"
-GAMES = [{"score": "A>>B"}, {"score": "A>B"}]
 ASKED = {"role": "user", "content": [{"type": "text", "value": "Q"}]}
 Content = str | list[dict[str, Any]] | dict[str, Any]
 Case = tuple[str, Content, str, Any, list[str]]  # file, what it holds, the line, judgements, texts
@@ -98,32 +96,11 @@ TEXTS: Mapping[str, tuple[str, Content, str, dict[str, Any]]] = {
         "lm-eval samples, 1 text, acc, acc_norm as scores",
         {"text": "y", "references": ["z"]},
     ),
-    "equal choices": (
-        "samples_t_1.jsonl",
-        [choose(0, (-3, -1), 0) | {"arguments": [["A", " x"], ["B", " x"]], "acc": 0}],
-        "lm-eval samples, 1 text, acc as score",
-        {"text": "B x", "references": ["A x"]},
-    ),
-    "legacy": (
-        "samples_t_1.json",
-        [sample(0, arguments=["Q", "yes"], resps=[[[-0.1, True]]], filtered_resps=[[-0.1, True]], acc=1)],
-        "lm-eval samples, 1 text, acc as score",
-        {"text": "yes", "references": ["yes"]},
-    ),
     "outputs": (
         "model_outputs.json",
         [{"instruction": "Do.", "output": text, "generator": "m", "dataset": "d"} for text in ("a", " ", "b")],
         "alpaca_eval outputs, 3 texts",
         {"text": "a", "context": "Do.", "system": "m", "group": "Do."},
-    ),
-    "single": (
-        "gpt-4_single.jsonl",
-        [
-            {"question_id": 1, "model": "m", "user_prompt": prompt(), "judgment": "j", "score": n, "turn": 1}
-            for n in (8, -1)
-        ],
-        "MT-Bench scores, 2 texts, judge as score",
-        {"text": "Because.", "context": "Why?", "system": "m", "group": "1-1", "scores": {"judge": 8.0}},
     ),
     "inspect": (
         "log.json",
@@ -157,38 +134,6 @@ TEXTS: Mapping[str, tuple[str, Content, str, dict[str, Any]]] = {
         "ragas results, 1 text, noise_sensitivity(mode=relevant) (negated), f as scores",
         {"scores": {"noise_sensitivity(mode=relevant) (negated)": -0.2, "f": 0.5}},
     ),
-    "ragas, lists of Python": (
-        "ragas.csv",
-        "question,contexts,answer,ground_truths\nQ,[],A,\"['R', 'S']\"\n",
-        "ragas results, 1 text",
-        {"text": "A", "references": ["R", "S"]},
-    ),
-    "ragas, older": (
-        "ragas.jsonl",
-        [{"question": "Q", "answer": "A", "contexts": ["c"], "ground_truths": ["R", "S"], "faithfulness": 1.0}],
-        "ragas results, 1 text, faithfulness as score",
-        {"text": "A", "context": "Q", "references": ["R", "S"]},
-    ),
-    "labelled": (
-        "kto.json",
-        [{"messages": [{"role": "user", "content": "Q"}, {"role": "assistant", "content": "A"}], "label": True}],
-        "labelled answers, 1 text, desired as rating",
-        {"text": "A", "context": "Q", "ratings": {"desired": 1.0}},
-    ),
-    "mqm": (
-        "mqm.tsv",
-        MQM + 's\td\t1\t1\tr1\tHi\t<v>Ha"</v>\tFluency/Punctuation\tMinor\ns\td\t1\t1\tr1\tHi\tHa"\tAccuracy\tMajor\n'
-        's\td\t1\t1\tr2\tHi\tHa"\tNo-error\tno-error\ns\td\t1\t1\tr2\tHi\tHa"\tOther\tHOTW-test\n'
-        's\td\t1\t1\tr3\tHi\tHa"\tNon-translation!\tMajor\n',
-        "WMT MQM errors, 1 text, mqm as rating",
-        {
-            "text": 'Ha"',
-            "context": "Hi",
-            "system": "s",
-            "group": "1",
-            "ratings": {"mqm": {"r1": -5.1, "r2": 0.0, "r3": -25}},
-        },
-    ),
 }
 PAIRS: Mapping[str, Case] = {
     "annotations": (
@@ -201,9 +146,9 @@ PAIRS: Mapping[str, Case] = {
     "pairs": (
         "gpt-4_pair.jsonl",
         [pair("model_1", "model_1"), pair("tie", "model_2", 2), pair("model_1", "error", 3)],
-        "MT-Bench pairs, 6 texts, 2 judgements of 2 systems, 1 without a verdict left out",
+        "MT-Bench pairs, 2 judgements of 2 systems, 1 without a verdict left out",
         [("old", "new", 1.0), ("old", "new", 0.5)],
-        ["Because A.", "Because B."] * 3,
+        [],
     ),
     "battles": (
         "battles.jsonl",
@@ -225,16 +170,6 @@ PAIRS: Mapping[str, Case] = {
         [("x", "y", 1.0), ("x", "y", 0.5)],
         ["A", "B"],
     ),
-    "games": (
-        "judgment.jsonl",
-        [
-            {"uid": "u", "model": "m", "judge": "j", "baseline": "b", "games": games}
-            for games in (GAMES[:1], GAMES, [{"score": None}])
-        ],
-        "Arena-Hard judgments, 3 judgements of 2 systems, 1 without a verdict left out",
-        [("b", "m", 1.0), ("b", "m", 1.0), ("m", "b", 1.0)],
-        [],
-    ),
     "dialogues": (
         "hh.jsonl",
         [{"chosen": f"{HH} One.", "rejected": f"{HH} Once."}],
@@ -252,25 +187,6 @@ PAIRS: Mapping[str, Case] = {
         "chosen and rejected answers, 6 texts, 3 judgements of 4 systems",
         [("chosen", "rejected", 1.0), ("m", "n", 1.0), ("chosen", "rejected", 1.0)],
         ["A", "B", "C", "D", "E", "F"],
-    ),
-    "message lists": (
-        "v1.jsonl",
-        [
-            {
-                f"{side}_messages": [ASKED, {"role": "assistant", "content": [{"type": "text", "value": side}]}]
-                for side in ("chosen", "rejected")
-            }
-        ],
-        "chosen and rejected answers, 2 texts, 1 judgement of 2 systems",
-        [("chosen", "rejected", 1.0)],
-        ["chosen", "rejected"],
-    ),
-    "several texts": (
-        "rm_bench.json",
-        [{"id": "i", "prompt": "Q", "chosen": ["a", "b"], "rejected": ["c", "d"]}],
-        "chosen and rejected answers, 4 texts, 4 judgements of 4 systems",
-        [(f"chosen {i}", f"rejected {j}", 1.0) for i in (1, 2) for j in (1, 2)],
-        ["a", "b", "c", "d"],
     ),
     "two pairs of one id": (
         "pairs.json",
@@ -314,7 +230,7 @@ def test_judgements_of_a_tool(kind: str, tmp_path: Path) -> None:
     given, outputs = read_judged(path)
     assert given is not None
     unsaid = line.startswith(("arena battles", "chosen and rejected"))
-    assert given.by_model == (None if unsaid else kind in ("annotations", "pairs", "games"))
+    assert given.by_model == (None if unsaid else kind in ("annotations", "pairs"))
     assert list(zip(given.systems_a, given.systems_b, given.outcomes.tolist(), strict=True)) == judged
     assert [each.text for each in outputs.examples] == texts if outputs else not texts
 
@@ -341,17 +257,11 @@ REFUSED: Mapping[str, tuple[str, Content, str]] = {
     "results of lm-eval": ("x.json", {"results": {"arc": {}}, "configs": {}}, "samples_TASK_TIME.jsonl"),
     "two tasks": ("x.jsonl", [sample(0, filter="a"), sample(0, filter="a")], ':2: .* has the filter "a" twice'),
     "rolling": ("x.jsonl", [sample(0, arguments={"gen_args_0": {"arg_0": "T"}})], ':1: "arguments" must list'),
-    "the last choice alone": (
-        "x.jsonl",
-        [choose(0, (-1, -2), 0) | {"arguments": ["Q", "x"]}],
-        ":1: each request needs a text or a log-likelihood",
-    ),
     "an empty array": (
         "x.json",
         "[]",
         r": a JSON file must be an array of objects, .* found \[\]",
     ),
-    "an empty answer": ("x.json", [{"completion": "", "label": True}], ":1: an answer is needed here, found"),
     "several turns": (
         "x.jsonl",
         [{"user_input": "So?", "response": "A"}, {"user_input": [ASKED], "response": "A"}],
@@ -376,19 +286,8 @@ REFUSED: Mapping[str, tuple[str, Content, str]] = {
     "another row": ("x.jsonl", [annotate(1.5), {"text": "x"}], ':2: .*"generator_1" is required'),
     "another preference": ("x.json", [annotate(0.5)], ':1: "preference" must be from 1 to 2'),
     "an unknown winner": ("x.jsonl", [pair("model_1", "old")], ':1: "g1_winner" and "g2_winner" must be'),
-    "an unknown verdict": (
-        "x.jsonl",
-        [{"uid": 1, "model": "m", "judge": "j", "games": [{"score": "A>>>B"}]}],
-        ':1: "score" must be one of A>>B',
-    ),
     "questions": ("x.jsonl", [{"question_id": 1, "category": "c", "turns": ["a", "b"]}], "hold no answers"),
-    "no answer in the prompt": (
-        "x.jsonl",
-        [{"question_id": 1, "model": "m", "user_prompt": "?", "judgment": "j", "score": 1}],
-        ":1: the prompt must hold the answer",
-    ),
     "conversations": ("x.json", {"testCases": [], "conversationalTestCases": [{}]}, "conversational ones are not read"),
-    "a severity": ("x.tsv", MQM + "s\td\t1\t1\tr\tHi\tHa\tAccuracy\tCritical\n", ":2: .* a severity among"),
 }
 
 
@@ -430,57 +329,6 @@ def test_a_small_zip_costs_little(tmp_path: Path) -> None:
             recognise(path)
 
 
-def make_evalset(folder: Path) -> Path:
-    """Three segments, of which the first is WMT's canary, of two systems and a reference."""
-    files = {
-        "sources/en-de.txt": "CANARY\nHi\nBye\n", "documents/en-de.docs": "canary\tcanary\nnews\td\nnews\td\n",
-        "references/en-de.refA.txt": "CANARY\nHallo\nTschüs\n",
-        "system-outputs/en-de/refA.txt": "CANARY\nHallo\nTschüs\n",
-        "system-outputs/en-de/x.txt": "CANARY\nHa\nTs\n", "system-outputs/en-de/y.txt": "CANARY\nHo\n\n",
-        "human-scores/en-de.esa.seg.score": "x\t100\nx\t50.5\nx\tNone\ny\tNone\ny\t3\ny\t4\n",
-        "metric-scores/en-de/chrF-refA.seg.score": "x\t1\nx\t2\nx\t3\ny\t4\ny\t5\ny\t6\n",
-    }  # fmt: skip
-    for name, content in files.items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text(content)
-    return folder
-
-
-def test_a_folder_of_wmt(tmp_path: Path) -> None:
-    found = read_scored(folder := make_evalset(tmp_path / "wmt"))
-    assert [(each.id, each.text, each.references, dict(each.ratings)) for each in found.examples] == [
-        ("x-2", "Ha", ("Hallo",), {"esa": 50.5}),
-        ("x-3", "Ts", ("Tschüs",), {}),
-        ("y-2", "Ho", ("Hallo",), {"esa": 3.0}),
-        ("y-3", "", ("Tschüs",), {"esa": 4.0}),
-    ]
-    assert found.values("chrF-refA", "").tolist() == [2, 3, 5, 6]
-    assert str(InputFile(folder).tool_file).endswith("4 texts, chrF-refA as score, esa as rating")
-    assert InputFile(folder).sha256() == InputFile(folder).sha256()
-    (folder / "system-outputs" / "en-cs").mkdir()
-    with pytest.raises(InputError, match=r"split must be a language pair, one of en-cs, en-de, found None"):
-        read_scored(folder)
-    assert len(read_scored(folder, split="en-de")) == 4
-    for name, content, fault in (
-        ("documents/en-de.docs", "a\td\n", ": the file must have 3 lines as the sources, found 1"),
-        ("human-scores/en-de.esa.seg.score", "x\t1\nx\tbad\n", ":2: a line must be SYSTEM and SCORE, found 'x\\tbad'"),
-        (
-            "human-scores/en-de.esa.seg.score",
-            "x\t1\nx\t2\n",
-            ": a system needs a line per segment (3), found 2 of x",
-        ),
-    ):
-        (make_evalset(folder) / name).write_text(content)
-        with pytest.raises(InputError) as caught:
-            read_scored(folder, split="en-de")
-        assert caught.value.faults == (f"{folder / name}{fault}",)
-    for name in "xy":
-        (folder / "system-outputs" / "en-de" / f"{name}.txt").unlink()
-    (folder / "human-scores" / "en-de.esa.seg.score").unlink()
-    with pytest.raises(InputError, match=r"system-outputs/en-de: the folder needs outputs of systems, SYSTEM.txt"):
-        read_scored(folder, split="en-de")
-
-
 @pytest.mark.parametrize(
     ("scores", "names"), [((1, 0), ["pass"]), ((0.9, 0), ["score", "pass"]), ((1, None), ["score", "pass"])]
 )
@@ -497,9 +345,6 @@ def test_score_of_promptfoo_is_left_out_where_it_is_pass(
 LINES = """
 alpaca_eval/results/alpaca-7b/model_outputs.json: alpaca_eval outputs, 40 texts
 arena/arena_hard_battles.jsonl: arena battles, 412 judgements of 5 systems
-arena/model_judgment/claude-1.jsonl: MT-Bench scores, 24 texts, judge as score
-deepeval/beeai-framework/.deepeval-cache.json: DeepEval test run, 1 text, Exact Match, AnswerLLMJudgeMetric, \
-Tool Correctness, ToolUsageMetric and 1 more as scores
 deepeval/beeai-framework/.temp_test_run_data.json: DeepEval test run, 1 text, Exact Match, AnswerLLMJudgeMetric, \
 Answer Relevancy, Contextual Recall and 5 more as scores
 inspect/log_formats.eval: Inspect log of popularity, 1 text, match as score
@@ -512,18 +357,13 @@ lm_eval/gsm8k_three_filters_dummy/samples_gsm8k_cot_self_consistency_2026-10-01T
 samples, 4 texts, exact_match/score-first, exact_match/maj@64, exact_match/maj@8 as scores
 lm_eval/truthfulqa_gen/samples_truthfulqa_gen_2025-05-31T14-30-51.983293.jsonl: lm-eval samples, 20 texts, bleu_max, \
 bleu_acc, bleu_diff, rouge1_max and 8 more as scores
-mt_bench/model_judgment/gpt-4_pair.jsonl: MT-Bench pairs, 42 texts, 19 judgements of 2 systems, 2 without a verdict \
-left out
-mt_bench/model_judgment/gpt-4_single.jsonl: MT-Bench scores, 36 texts, judge as score
+mt_bench/model_judgment/gpt-4_pair.jsonl: MT-Bench pairs, 19 judgements of 2 systems, 2 without a verdict left out
 preference/hh_rlhf_harmless-base_test.jsonl: chosen and rejected answers, 80 texts, 40 judgements of 2 systems
 preference/llamafactory_dpo_en_demo.json: chosen and rejected answers, 50 texts, 25 judgements of 2 systems
-preference/llamafactory_kto_en_demo.json: labelled answers, 40 texts, desired as rating
 promptfoo/nicheIQ_results.json: promptfoo results, 13 texts, pass as score, score says the same as pass in every row \
 and is left out
 ragas/Using-Ragas-with-Elasticsearch_ragas_evaluation_results.csv: ragas results, 4 texts, context_precision, \
 faithfulness, answer_relevancy as scores
-wmt/mqm_ted_ende.tsv: WMT MQM errors, 80 texts, mqm as rating
-wmt/evalset/wmt24-mini: WMT folder wmt24-mini, en-cs, 224 texts, esa as rating
 """
 
 
@@ -607,16 +447,6 @@ def test_figures_of_real_files(formats: Path) -> None:
         assert outputs is not None
         assert round(100 * float(np.mean(given.of(model))), 2) == rate
         assert len(outputs) == 80
-    mqm, average = (formats / "wmt" / f"mqm_ted_ende{end}.tsv" for end in ("", ".avg_seg_scores"))
-    rows = [line.rsplit(maxsplit=2) for line in average.read_text().splitlines()[1:]]
-    means = {(system, segment): float(score) for system, score, segment in rows}
-    found = {(each.system, each.group): each.ratings["mqm"] for each in read_scored(mqm).examples}
-    assert found == pytest.approx(means)
-    esa = (formats / "wmt/evalset/wmt24-mini/human-scores/en-cs.esa.sys.score").read_text().split("\n")[:-1]
-    published = {system: float(mean) for system, mean in (line.split("\t") for line in esa) if system != "refA"}
-    folder = read_scored(formats / "wmt" / "evalset" / "wmt24-mini")
-    rated = {name: [e.ratings["esa"] for e in folder.examples if e.system == name and e.ratings] for name in published}
-    assert {name: float(np.mean(each)) for name, each in rated.items()} == pytest.approx(published)
 
 
 def test_the_direction_of_scores_is_that_of_the_tool(tmp_path: Path) -> None:
@@ -647,32 +477,6 @@ def test_a_metric_that_passes_below_its_threshold_is_negated(tmp_path: Path) -> 
     assert "Hallucination" in found.scores
 
 
-def test_chosen_and_rejected_answers_in_columns_of_any_name(tmp_path: Path) -> None:
-    path = tmp_path / "pairs.csv"
-    rows = [{"key": f"q{i}", "ask": "Why?", "good": f"Because {i}.", "bad": "No.", "ref": "Because."} for i in range(3)]
-    path.write_text("\n".join([",".join(rows[0]), *(",".join(row.values()) for row in rows)]))
-    columns = {"chosen": "good", "rejected": "bad", "prompt": "ask", "id": "key", "references": "ref"}
-    given, scored = read_judged(path, columns=columns)
-    assert given is not None
-    assert scored is not None
-    assert (given.inputs, given.outcomes.tolist()) == (("q0", "q1", "q2"), [1, 1, 1])
-    assert {*zip(given.systems_a, given.systems_b, strict=True)} == {("chosen", "rejected")}
-    first, second, *_ = scored.examples
-    assert (first.text, first.system, first.group, first.context) == ("Because 0.", "chosen", "q0", "Why?")
-    assert (second.text, second.references) == ("No.", ("Because.",))
-
-
-def test_columns_of_chosen_answers_must_exist(tmp_path: Path) -> None:
-    path = tmp_path / "pairs.jsonl"
-    path.write_text('{"good": "a", "bad": "b"}\n')
-    with pytest.raises(InputError, match='columns needs the column "worse" for rejected, found only good, bad'):
-        read_preferences(path, {"chosen": "good", "rejected": "worse"})
-    with pytest.raises(SettingError, match=r"^winner is not a setting of columns of chosen"):
-        read_preferences(path, {"chosen": "good", "rejected": "bad", "winner": "good"})
-    with pytest.raises(InputError, match=r"found good, bad: .*columns=.*chosen"):
-        read_preferences(path)
-
-
 def test_an_empty_output_is_an_empty_answer_and_a_missing_one_is_counted(tmp_path: Path) -> None:
     path = tmp_path / "outputs.json"
     rows = [{"instruction": f"Do {i}.", "output": text, "generator": "new"} for i, text in enumerate(["Done.", ""])]
@@ -682,12 +486,6 @@ def test_an_empty_output_is_an_empty_answer_and_a_missing_one_is_counted(tmp_pat
     found = read_scored(path)
     assert len(found) == 1
     assert found.notes[0].endswith("1 without a text left out")
-
-
-def write_rows(path: Path, rows: Sequence[Mapping[str, Any]]) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return path
 
 
 def mark(person: int, *results: tuple[str, Any], **more: Any) -> dict[str, Any]:
@@ -736,38 +534,20 @@ def predict(model: str | None, *results: tuple[str, Any]) -> dict[str, Any]:
     return {"model_version": model, "score": 0.9, "result": mark(0, *results)["result"]}
 
 
-def test_predictions_and_verdicts_of_label_studio_are_scores(tmp_path: Path) -> None:
+def test_predictions_of_label_studio_are_scores(tmp_path: Path) -> None:
     people = [mark(1, ("faithful", ["yes"])), mark(2, ("faithful", ["no"]))]
-    data = {"prompt": "Why?", "answer": "So.", "model": "gpt-4", "gpt4_verdict": "no"}
+    data = {"prompt": "Why?", "answer": "So.", "model": "gpt-4"}
     path = write_tasks(
         tmp_path / "x.json",
         {"data": data, "annotations": people, "predictions": [predict("judge-1", ("faithful", ["yes"]))]},
-        {"data": {**data, "gpt4_verdict": "yes"}, "annotations": people, "predictions": [predict("judge-1")]},
+        {"data": data, "annotations": people, "predictions": [predict("judge-1")]},
     )
     scored = read_scored(path)
-    assert [*scored.scores] == ["judge-1", "gpt4_verdict"]
+    assert [*scored.scores] == ["judge-1"]
     np.testing.assert_array_equal(scored.values("judge-1", ""), [1, np.nan])
-    np.testing.assert_array_equal(scored.values("gpt4_verdict", ""), [0, 1])
     several = predict(None, ("fluency", 4), ("faithful", ["yes"]))
     path = write_tasks(tmp_path / "y.json", {"data": data, "annotations": people, "predictions": [several]})
-    assert [*read_scored(path).scores] == ["prediction/fluency", "prediction/faithful", "gpt4_verdict"]
-
-
-def test_comparisons_of_label_studio(tmp_path: Path) -> None:
-    data = {"prompt": "Why?", "answer1": "So.", "answer2": "Thus.", "model1": "old", "model2": "new"}
-    annotations = [mark(1, ("pick", "left")), mark(2, ("pick", "right")), mark(3, ("pick", None))]
-    found = read_preferences(write_tasks(tmp_path / "x.json", {"data": data, "annotations": annotations}))
-    assert (found.outcomes.tolist(), found.raters, found.systems) == ([1, 0], ("1", "2"), ("old", "new"))
-    _, texts = read_judged(tmp_path / "x.json")
-    assert texts is not None
-    assert [(each.system, each.text, each.group) for each in texts.examples] == [
-        ("old", "So.", "100"),
-        ("new", "Thus.", "100"),
-    ]
-    without = {name: text for name, text in data.items() if not name.startswith("model")}
-    path = write_tasks(tmp_path / "y.json", {"data": without, "annotations": annotations})
-    with pytest.raises(InputError, match=r"y.json:1: a comparison needs the names of both systems .*answer1"):
-        read_preferences(path)
+    assert [*read_scored(path).scores] == ["prediction/fluency", "prediction/faithful"]
 
 
 def test_a_task_of_label_studio_without_a_known_text_is_refused(tmp_path: Path) -> None:
@@ -776,24 +556,6 @@ def test_a_task_of_label_studio_without_a_known_text_is_refused(tmp_path: Path) 
         InputError, match=r"x.json:1: the data of a task need a text .* found .*one.*two.*; an export as CSV"
     ):
         read_scored(path)
-
-
-def battle(number: int, prompt: int, **more: Any) -> dict[str, Any]:
-    return {"id": number, "prompt": f"Q{prompt}", "model_a": "x", "model_b": "y", "winner": "model_a", **more}
-
-
-def test_battles_of_one_prompt_by_several_raters_are_one_input(tmp_path: Path) -> None:
-    """Ids of rows are no inputs where prompts repeat with the same answers; other answers are other outputs."""
-    rows = [battle(number, number // 2, annotator=f"p{number % 2}") for number in range(6)]
-    given, _ = read_judged(write(tmp_path, "battles.json", rows))
-    assert given is not None
-    assert given.inputs == ("0", "0", "2", "2", "4", "4")
-    assert given.raters == ("p0", "p1") * 3
-    assert given.notes == ("battles.json: 6 rows, 3 pairs of outputs, by 2 raters",)
-    rows = [battle(number, 0, response_a=f"A{number}", response_b="B") for number in range(4)]
-    given, _ = read_judged(write(tmp_path, "other.json", rows))
-    assert given is not None
-    assert given.inputs == ("0", "1", "2", "3")
 
 
 @pytest.mark.parametrize("name", ["x.eval", "x.json", "x.jsonl", "x.csv", "x.xlsx"])

@@ -111,11 +111,6 @@ def test_sentiments(tmp_path: Path) -> None:
 
 
 def test_topics(tmp_path: Path) -> None:
-    news = "It #39;s AT amp; T&lt;br&gt; who said\\so on  a day .\tSci/Tech"
-    write(tmp_path / "dev.tsv", news, "Too short .\tWorld")
-    assert load_labelled("ag_news", tmp_path) == (
-        Example("ag-0000", text="It 's AT & T who said so on a day .", label="sci/tech"),
-    )
     body = " ".join(f"w{i}" for i in range(25))
     post = f"From: me\nSubject: x\n\n> quoted\n{body} a@b.c\n-- \nme"
     for group in ("sci.space", "rec.autos", "alt.atheism"):

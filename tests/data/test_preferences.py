@@ -9,7 +9,6 @@ import pytest
 
 import judge
 from core.errors import InputError, SettingError
-from data.input_file import InputFile
 from data.preferences import read_preferences
 
 
@@ -39,17 +38,6 @@ def test_a_winner_that_may_be_a_side_or_a_name_is_refused(tmp_path: Path) -> Non
         read_preferences(path)
 
 
-def test_columns_of_verdicts_that_stay_unread_are_named(tmp_path: Path) -> None:
-    rows = [pair("a", id=f"q{i}", gpt4_pref="AB"[i % 2], note="So.", human_pref="tie") for i in range(4)]
-    (note,) = read_preferences(write(tmp_path / "x.jsonl", *rows)).notes
-    hint = 'columns={"judges.NAME": "gpt4_pref"} reads verdicts of a judge'
-    assert note == f"x.jsonl: not read: gpt4_pref, human_pref: {hint}"
-    rows = [{"q": "So?", "response_a": "x", "response_b": "y", "human_pref": "AB"[i % 2]} for i in range(4)]
-    path = write(tmp_path / "y.jsonl", *rows)
-    columns = {"chosen": "response_a", "rejected": "response_b"}
-    assert "not read: human_pref" in str(InputFile.of(path, columns=columns).tool_file)
-
-
 def test_whole_numbers_are_names(tmp_path: Path) -> None:
     row = {"group": 3, "system_a": 1, "system_b": 2, "winner": 2, "rater": 9}
     found = read_preferences(write(tmp_path / "x.jsonl", row, row | {"winner": "a"}))
@@ -62,8 +50,6 @@ def test_a_column_for_each_winner(tmp_path: Path) -> None:
     header = "id,model_a,model_b,winner_model_a,winner_model_b,winner_tie\n"
     path.write_text(header + "1,x,y,1,0,0\n2,x,y,0,1,0\n3,x,y,0,0,1\n")
     assert read_preferences(path).outcomes.tolist() == [1, 0, 0.5]
-    with pytest.raises(InputError, match=r"are read together, but columns=.*winner.* names winner_model_a alone"):
-        read_preferences(path, {"winner": "winner_model_a"})
 
 
 def test_lines_without_a_winner_are_left_out_with_a_note(tmp_path: Path) -> None:
@@ -92,22 +78,6 @@ def test_a_judgement_that_one_rater_gives_twice_counts_once(tmp_path: Path) -> N
     assert nameless.outcomes.tolist() == [1, 1]  # of two people, as far as the file says
 
 
-def test_prompts_that_repeat_without_a_group_are_said(tmp_path: Path) -> None:
-    """Each id is an input, but rows of one prompt are not independent."""
-    rows = [{"id": i, "prompt": f"Q{i // 3}", "system_a": "x", "system_b": "y", "winner": "a"} for i in range(9)]
-    path = tmp_path / "pairs.jsonl"
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    hint = 'columns={"group": "prompt"} makes prompts the inputs'
-    assert read_preferences(path).notes == (
-        f"pairs.jsonl: 9 ids have 3 different prompts, but each id is an input of its own: {hint}",
-    )
-    grouped = read_preferences(path, columns={"group": "prompt"})
-    assert (grouped.layout.input_count, len(grouped.notes)) == (3, 1)
-    path.write_text("".join(json.dumps({**row, "prompt": f"Q{row['id']}"}) + "\n" for row in rows))
-    assert read_preferences(path).notes == ()
-
-
-SIDES = {"prompt": "So?", "response_a": "x", "response_b": "y", "human_pref": "A"}
 REFUSED: list[tuple[dict[str, Any], dict[str, str], str]] = [
     (pair("a"), {"group": "prompts"}, 'needs the column "prompts" for group, found only id, system_a, system_b'),
     (pair("a"), {"judges.gpt4": "nothing"}, 'columns needs the column "nothing" for judges.gpt4'),
@@ -118,15 +88,13 @@ REFUSED: list[tuple[dict[str, Any], dict[str, str], str]] = [
         {"left": "x", "right": "y", "best": "left"},
         {},
         r"x: judgements of two systems \(system_a, system_b, winner\) are needed, found left, right, best: .*"
-        'system_a": "COLUMN"} names a column, .*rejected": ...} those of answers$',
+        'system_a": "COLUMN"} names a column; answers are in columns chosen and rejected$',
     ),
     (
         {"id": "1", "text": "a", "system": "x", "group": "q"},
         {},
         r'found texts: .* or judge="llm_judge" to judge the texts',
     ),
-    # neither side is the chosen one in every row, so a hint must not lead there
-    (SIDES, {}, 'human_pref: columns={"system_a": .*name the columns of the systems of response_a and response_b$'),
 ]
 
 
@@ -166,7 +134,7 @@ def test_winners_that_are_0_and_1_are_said_to_be_probabilities(
     ("names", "are_models", "said"),
     [
         (("gpt-4o", "claude-3-opus"), True, None),
-        (("gpt-4o", "ann"), False, "gpt-4o is a model by its name, but counts as a person: columns={"),
+        (("gpt-4o", "ann"), False, "gpt-4o: by name a model, but counts as a person: columns={"),
         (("author_2", "ann"), False, None),
         (("judge_1", "judge A"), False, None),
         (("Claude", "ann"), False, None),
@@ -184,4 +152,4 @@ def test_raters_may_be_models_by_their_names(
     given = read_preferences(write(tmp_path / "x.jsonl", *rows))
     assert given.by_model is are_models
     notes = " ".join(given.notes)
-    assert said in notes if said else "by its name" not in notes
+    assert said in notes if said else "by name" not in notes

@@ -73,7 +73,7 @@ def test_faults_of_score_files(tmp_path: Path) -> None:
         faults_of(path, scores={"new": words})[0] == 'words.jsonl:2: "m" of "scores" must be a valid number, found "x"'
     )
     (tmp_path / "whole.jsonl.meta.json").write_text("[]")
-    assert faults_of(path, scores={"new": whole}) == ["whole.jsonl.meta.json: an object is needed here, found []"]
+    assert faults_of(path, scores={"new": whole}) == ['whole.jsonl.meta.json: "signature" must be a text, found null']
     with pytest.raises(SettingError, match=r"scores\.new must be one file"):
         read_scored(path, {"new": [one, whole]})  # pyright: ignore[reportArgumentType]
 

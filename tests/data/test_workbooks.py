@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 
-import judge
 from core import extras
-from core.errors import InputError, SettingError
+from core.errors import InputError
 from data.files import read_examples
 from data.input_file import InputFile, read_objects
 
@@ -37,9 +36,9 @@ def write_workbook(openpyxl: Any, path: Path, sheets: dict[str, list[list[Any]]]
     return path
 
 
-def read_rows(path: Path, sheet: str | None = None) -> list[tuple[int, dict[str, Any]]]:
+def read_rows(path: Path) -> list[tuple[int, dict[str, Any]]]:
     faults: list[str] = []
-    rows = [*read_objects(InputFile(path, split=sheet), faults)]
+    rows = [*read_objects(InputFile(path), faults)]
     assert not faults
     return rows
 
@@ -57,19 +56,16 @@ def test_blank_rows_and_columns_without_a_name_or_cells_are_left_out(openpyxl: A
     assert read_rows(path) == [(4, {"id": "1", "judge": "Yes"}), (6, {"id": "2", "judge": "No"})]
 
 
-def test_several_sheets_need_a_name(openpyxl: Any, tmp_path: Path) -> None:
+def test_several_sheets_are_a_question(openpyxl: Any, tmp_path: Path) -> None:
     path = write_workbook(openpyxl, tmp_path / "x.xlsx", {"one": [["id"], ["a"]], "two": [["id"], ["b"]]})
-    with pytest.raises(InputError, match=r"x.xlsx#SHEET names the sheet .*, found one, two$"):
+    with pytest.raises(InputError, match=r"needs one sheet with rows; save the one to read .*, found one, two$"):
         read_rows(path)
-    with pytest.raises(InputError, match="but no three"):
-        read_rows(path, "three")
-    assert read_rows(path, "two") == [(2, {"id": "b"})]
 
 
 @pytest.mark.parametrize(
     ("rows", "message"),
     [
-        ([], "the workbook needs a sheet with rows, found none"),
+        ([], "a workbook needs one sheet with rows; .*, found none"),
         ([["id", None], ["a", "b"]], "every column needs a name in row 1"),
         ([["id", "id"], ["a", "b"]], 'a column must occur once, but "id" is repeated'),
         ([["id"], *([["x"] * 400] * 300)], "a sheet of this size must have at most [0-9]+ cells"),
@@ -95,44 +91,14 @@ def test_a_cell_far_from_the_others_is_refused_in_one_line(openpyxl: Any, row: b
         read_rows(tmp_path / "far.xlsx")
 
 
-CELL = '<table:table-cell office:value-type="string"><text:p>{}</text:p></table:table-cell>'
-ROW = f"<table:table-row{{}}>{CELL}{CELL}</table:table-row>"
-MANIFEST = '<manifest:manifest xmlns:manifest="urn:oasis:names:tc:opendocument:xmlns:manifest:1.0"/>'
-SPREADSHEET = (
-    '<office:document-content xmlns:office="urn:oasis:names:tc:opendocument:xmlns:office:1.0" '
-    'xmlns:table="urn:oasis:names:tc:opendocument:xmlns:table:1.0" '
-    'xmlns:text="urn:oasis:names:tc:opendocument:xmlns:text:1.0"><office:body><office:spreadsheet>'
-    '<table:table table:name="one">{}</table:table></office:spreadsheet></office:body></office:document-content>'
-)
-
-
-def write_ods(path: Path, *rows: str) -> Path:
-    with zipfile.ZipFile(path, "w") as packed:
-        packed.writestr("mimetype", "application/vnd.oasis.opendocument.spreadsheet")
-        packed.writestr("META-INF/manifest.xml", MANIFEST)
-        packed.writestr("content.xml", SPREADSHEET.format("".join(rows)))
-    return path
-
-
-def test_a_sheet_of_open_document(tmp_path: Path) -> None:
-    header = ROW.format("", "id", "text")
-    blank = '<table:table-row table:number-rows-repeated="1048573"/>'
-    path = write_ods(tmp_path / "x.ods", header, ROW.format("", "1", "So."), blank)
-    assert read_rows(path) == [(2, {"id": "1", "text": "So."})]
-    many = ROW.format(' table:number-rows-repeated="1000000000"', "1", "So.")
-    with pytest.raises(InputError, match=r"y.ods: up to the last filled cell .* found 2000000002"):
-        read_rows(write_ods(tmp_path / "y.ods", header, many))
-
-
-@pytest.mark.parametrize("ending", ["xlsx", "xls", "ods"])
-def test_what_is_no_workbook(ending: str, tmp_path: Path) -> None:
-    path = tmp_path / f"x.{ending}"
+def test_what_is_no_workbook(tmp_path: Path) -> None:
+    path = tmp_path / "x.xlsx"
     path.write_text("id,text\n")
-    with pytest.raises(InputError, match=rf"x.{ending}: the file must be a workbook"):
+    with pytest.raises(InputError, match=r"x.xlsx: the file must be a workbook"):
         read_rows(path)
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as packed:
         packed.writestr("xl/workbook.xml", b" " * 40_000_000)
-    with pytest.raises(InputError, match=rf"x.{ending}: a file of this size must have at most [0-9]+ bytes unpacked"):
+    with pytest.raises(InputError, match=r"x.xlsx: a file of this size must have at most [0-9]+ bytes unpacked"):
         read_rows(path)
 
 
@@ -142,24 +108,3 @@ def test_the_command_that_installs_calamine_is_named(tmp_path: Path, monkeypatch
     (tmp_path / "x.xlsx").write_bytes(b"")
     with pytest.raises(InputError, match=r"is not installed: pip install 'judging-generated-text\[excel\]'"):
         read_rows(tmp_path / "x.xlsx")
-
-
-def test_the_name_of_a_file_ends_in_its_sheet(openpyxl: Any, tmp_path: Path) -> None:
-    """Verdicts and labels may be two sheets of one workbook."""
-    header = ["id", "judge"]
-    verdicts = [header, *([i, "yes" if i % 3 else "no"] for i in range(40))]
-    labels = [["id", "human"], *([i, "yes" if i % 4 else "no"] for i in range(40))]
-    path = write_workbook(openpyxl, tmp_path / "grades.xlsx", {"v 1": verdicts, "l#2": labels})
-    study = judge.agree(f"{path}#v 1", labels=f"{path}#l#2", cues=False)
-    assert any("40 of 40 labels joined by id to 40 of 40 verdicts" in note for note in study.notes)
-    with pytest.raises(InputError, match=r"found v 1, l#2$"):
-        judge.agree(f"{path}#v 1", labels=path)
-    with pytest.raises(InputError, match=r"found v 1, l#2 but no x$"):
-        judge.agree(f"{path}#v 1", labels=f"{path}#x")
-    with pytest.raises(SettingError, match=r"a sheet is named once, but v 1 and l#2 are given"):
-        InputFile.of(f"{path}#v 1", split="l#2")
-
-
-def test_a_file_whose_name_has_the_mark_is_read(openpyxl: Any, tmp_path: Path) -> None:
-    path = write_workbook(openpyxl, tmp_path / "a.xlsx#b.xlsx", {"one": ROWS})
-    assert InputFile.of(path).path == path

@@ -79,14 +79,3 @@ def test_a_metric_that_refuses_the_hard_half_is_ranked_on_what_all_scored() -> N
     assert rho(steady, ratings) < found[1]  # on all 120 it would have come second
     assert pair.difference.value == pytest.approx(found[1] - found[0])
     assert pair.n == 60
-
-
-def test_labels_have_tables(finish: Finish, tmp_path: Path) -> None:
-    rows = [{"text": f"text {i}", "ratings": {"safe": i % 2 == 0}, "scores": {"m": i // 2 % 2}} for i in range(40)]
-    write(tmp_path / "in.jsonl", *rows)
-    settings = ("--levels.safe", "0", "1", "--cues", "false")
-    found = finish("agree", "in.jsonl", *settings)
-    row, constant = [row for row in found["table"] if row["table"] == "Agreement on labels"]
-    assert "a constant" in constant["judge"]
-    assert (row["n"], row["accuracy"], row["kappa"]) == (40, 0.5, 0)
-    assert "|levels={'safe': [0, 1]}" in found["signature"]

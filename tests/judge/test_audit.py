@@ -5,6 +5,7 @@ import random
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -36,20 +37,21 @@ def texts(count: int = 40, seed: int = 0) -> list[Example]:
 
 def test_only_texts_that_a_damage_changes_count() -> None:
     examples = [*texts(10), Example("one", text="Only one sentence here")]
-    levels = damage_all(examples, "reorder", [0.5, 1.0], seed=0)
+    levels = damage_all(examples, "reorder", seed=0)
     scores = np.arange(11.0)
-    damaged = {"reorder": (levels, np.stack([scores - 1, scores - 2]))}
+    damaged = {"reorder": (levels, np.stack([scores, scores - 1, scores - 2]))}
     found = audit_aspect(examples, scores, damaged, count_cues(examples))
     assert found.damages["reorder"].n == 10
     spread = np.arange(10.0).std(ddof=1)
-    assert [fall.value for fall in found.damages["reorder"].falls] == pytest.approx([1 / spread, 2 / spread])
+    assert [fall.value for fall in found.damages["reorder"].falls] == pytest.approx([0, 1 / spread, 2 / spread])
     assert not any("reliable fall" in note for note in found.weaknesses)
 
 
 def test_a_damage_that_no_score_feels_is_a_weakness() -> None:
     """No score changes, so that no interval has a width: this is tested all the same."""
     examples = texts(40)
-    perturbed = {name: (damage_all(examples, "reorder", [1.0], seed=0), np.arange(40.0)[None]) for name in DAMAGES}
+    scores = np.arange(40.0)
+    perturbed = {name: (damage_all(examples, "reorder", seed=0), np.stack([scores] * 3)) for name in DAMAGES}
     found = audit_aspect(examples, np.arange(40.0), perturbed, count_cues(examples))
     assert found.weaknesses == [f"no reliable fall is shown under: {', '.join(DAMAGES)}"]
     assert found.untested == ["cheap cues"]
@@ -68,8 +70,8 @@ def test_texts_that_the_metric_refuses_after_damage_are_left_out() -> None:
 
 
 def test_an_audit_of_texts_in_memory() -> None:
-    found = judge.audit(texts(30), "word_count", texts=20, strengths=[1, 0.5])
-    settings = "set=examples|n=20|texts=20|strengths=1.0,0.5|seed=0"
+    found = judge.audit(texts(30), "word_count", texts=20)
+    settings = "set=examples|n=20|texts=20|seed=0"
     assert found.signature.startswith(f"audit|{settings}|word_count|")
     audited = found.found["word_count"]
     assert audited.n == 20
@@ -84,11 +86,11 @@ def test_perturbed_texts_that_are_scored_are_not_scored_again(tmp_path: Path) ->
             return super().score(examples)
 
     asked: list[int] = []
-    how = {"texts": 4, "strengths": [1.0], "seed": 50, "stages": tmp_path}
+    how: dict[str, Any] = {"texts": 4, "seed": 50, "stages": tmp_path}
     first = judge.audit(texts(4), Once(), **how)
-    assert len(asked) == 1 + len(DAMAGES) + len(EDITS)
+    assert len(asked) == 1 + 3 * len(DAMAGES) + len(EDITS)
     again = judge.audit(texts(4), Once(), **how)
-    assert len(asked) == 2 + len(DAMAGES) + len(EDITS)  # only the texts as they are
+    assert len(asked) == 2 + 3 * len(DAMAGES) + len(EDITS)  # only the texts as they are
     assert str(again.tables) == str(first.tables)
 
 

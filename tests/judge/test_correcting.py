@@ -118,12 +118,3 @@ def test_labels_that_are_visibly_no_random_sample_are_a_warning(chosen: str) -> 
     found = judge.prefer(verdicts, human_labels=[people[i] for i in at[:90]])
     is_warned = any("the labels are no random sample" in note for note in found.notes)
     assert is_warned == bool(found.found.unrepresentative[JUDGE]) == (chosen != "at random")
-
-
-def test_labels_at_random_are_seldom_called_otherwise() -> None:
-    warned = 0
-    for seed in range(40):
-        verdicts, people = study(40, seed)
-        labels = [people[i] for i in np.random.default_rng(seed).permutation(120)[:60]]
-        warned += bool(judge.prefer(verdicts, human_labels=labels).found.unrepresentative[JUDGE])
-    assert warned <= 3

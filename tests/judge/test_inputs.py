@@ -13,7 +13,6 @@ from baselines.sacrebleu_metrics import Bleu
 from core.errors import InputError, SettingError
 from core.example import Example
 from data.scored import ScoredFile
-from judge.cli import main
 from judge.inputs import read
 
 ROWS: list[dict[str, Any]] = [
@@ -87,34 +86,6 @@ def test_all_faults_of_examples_in_memory_are_listed(source: Any, faults: list[s
     with pytest.raises(InputError) as found:
         read(source)
     assert all(each in str(found.value) for each in faults)
-
-
-@pytest.mark.parametrize("verb", ["score", "agree", "compare", "audit"])
-@pytest.mark.parametrize(
-    ("name", "rows", "said"),
-    [
-        ("in.jsonl", ROWS, "--split must leave some rows, but nonsense leaves none"),
-        (
-            "kto.jsonl",
-            [{"completion": "So.", "label": True}],
-            "--split chooses rows of a table or a part of a folder, found labelled answers, 1 text",
-        ),
-    ],
-)
-def test_a_split_that_reads_nothing_is_refused_by_every_verb(
-    verb: str,
-    name: str,
-    rows: list[dict[str, Any]],
-    said: str,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    path = tmp_path / name
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    words = [verb, str(path), "--split", "nonsense", "--metrics", "word_count"]
-    assert main([*words, "--output", str(tmp_path / "out.jsonl")] if verb == "score" else words) == 2
-    assert f"{name}: {said}" in capsys.readouterr().err
-    assert not (tmp_path / "out.jsonl").exists()
 
 
 PLAIN: list[dict[str, Any]] = [{"id": "a", "text": "one", "scores": {"m": 0.5}}, {"id": "b", "text": "two"}]

@@ -25,14 +25,14 @@ def read_csv(path: Path) -> list[dict]:
         return [*csv.DictReader(file)]
 
 
-def fill_labels(folder: Path, name: str = "sheet", person: str = "") -> Path:
+def fill_labels(folder: Path) -> Path:
     """The labels of a sheet as a person saves them."""
-    path = folder / f"{name}_{person}labels.csv"
-    ids = {row["item"]: row["id"] for row in read_csv(folder / f"{name}.design.csv")}
+    path = folder / "sheet_labels.csv"
+    ids = {row["item"]: row["id"] for row in read_csv(folder / "sheet.design.csv")}
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(["item", "label"])
-        for row in read_csv(folder / f"{name}.csv"):
+        for row in read_csv(folder / "sheet.csv"):
             label = TRUTH[int(ids[row["item"]].removeprefix("gpt-"))]
             writer.writerow([row["item"], ("no", "yes")[label]])
     return path
@@ -55,26 +55,6 @@ def test_the_same_seed_draws_the_same_texts(tmp_path: Path) -> None:
     drawn = {name: read_csv(tmp_path / f"{name}.design.csv") for name in ("sheet", "again", "other")}
     assert drawn["again"] == drawn["sheet"] != drawn["other"]
     assert len({row["id"] for row in drawn["sheet"]}) == 50
-
-
-def test_labels_are_read_back_with_the_design(tmp_path: Path) -> None:
-    judge.label(TEXTS, n=120, seed=1, output=tmp_path / "sheet")
-    study = judge.agree(TEXTS, labels=fill_labels(tmp_path), cues=False)
-    assert "sheet_labels.csv: 120 of 120 labels joined by id to 120 of 400 verdicts" in study.notes
-    assert not any("no random sample" in note for note in study.notes)
-    (row,) = study.found.judged[0].corrected
-    assert row["corrected"].low <= TRUTH.mean() <= row["corrected"].high
-    (agreement,) = study.found.judged[0].agreement.values()
-    right = float((TRUTH == JUDGE).mean())
-    assert agreement.accuracy.low <= right <= agreement.accuracy.high
-
-
-def test_labels_of_two_people_in_two_files(tmp_path: Path) -> None:
-    judge.label(TEXTS, n=60, output=tmp_path / "sheet")
-    paths = [fill_labels(tmp_path, person=person) for person in ("ann_", "ben_")]
-    study = judge.agree(TEXTS, labels=paths, cues=False)
-    assert study.scored[0].raters["label"].shape == (2, 400)
-    assert any(row.name == "grader" for row in study.found.judged[0].single)
 
 
 def test_a_sheet_without_its_design_is_refused(tmp_path: Path) -> None:

@@ -48,11 +48,6 @@ def make_rows(key: str, who: str, column: str, kinds: Mapping[str, int], **other
     ]
 
 
-def make_batch() -> Rows:
-    rows = make_rows("Input.id", "WorkerId", "Answer.ok", {"x": PERSON, "y": SECOND})
-    return [{"HITId": row["Input.id"], "AssignmentId": f"A{i}", **row} for i, row in enumerate(rows)]
-
-
 SEVERAL = {"human_fluency": PERSON, "human_facts": SECOND, "judge_fluency": JUDGE, "judge_facts": SECOND}
 # by name the rows, and the settings that the question proposes; none where the first command answers
 TABLES: dict[str, tuple[Rows, str]] = {
@@ -138,7 +133,6 @@ def test_the_proposed_command_works(name: str, tmp_path: Path, capsys: pytest.Ca
             make_rows("id", "judge", "verdict", {"a": JUDGE, "b": SECOND}, human=PERSON),
             "rows with one id must be of several raters, but no column says who rated",
         ),
-        (make_batch(), "no column says that it holds verdicts of judges; no column can be labels"),
     ],
 )
 def test_a_table_without_an_answer_is_refused(
@@ -200,17 +194,3 @@ def test_labels_of_a_second_file(tmp_path: Path, capsys: pytest.CaptureFixture[s
     )
     assert command.endswith("--people passed checked")
     assert main(shlex.split(command)[1:]) == 0
-
-
-def test_columns_called_almost_ratings_are_read_by_the_hint(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    rows = [
-        {"model": name, "prompt_id": f"q{i}", "output": "word " * (i % 5 + 1), "rating_1": i % 4, "rating_2": i % 3}
-        for i in range(30)
-        for name in "ab"
-    ]
-    words = ["compare", str(write_table(tmp_path / "t.csv", rows)), "--columns.group", "prompt_id"]
-    words += ["--metrics", "word_count"]
-    assert main(words) == 2
-    said = capsys.readouterr().err
-    assert '"rating_1" and "rating_2" may be ratings: --columns.ratings.ASPECT rating_1 rating_2 reads them' in said
-    assert main([*words, "--columns.ratings.quality", "rating_1", "rating_2"]) == 0

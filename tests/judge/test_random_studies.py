@@ -1,9 +1,8 @@
-"""Four hundred random studies keep what every result promises; a result that was tampered with is found out."""
+"""Four hundred random studies keep what every result promises."""
 
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -253,74 +252,3 @@ def test_random_studies_never_contradict_themselves(
 
 def same(one: Any, other: Any) -> bool:
     return one == other or (isinstance(one, float) and one == pytest.approx(other, rel=0, abs=1e-9, nan_ok=True))
-
-
-def test_a_comparison_that_was_tampered_with_is_found_out() -> None:
-    """The positive control: each change breaks one promise."""
-    rng = np.random.default_rng(0)
-    rows = [
-        {"text": f"{s}{i}", "system": s, "group": f"q{i}", "scores": {"m": float(rng.normal() + 2 * (s == "a"))}}
-        for i in range(40)
-        for s in "ab"
-    ]
-    study = compare(rows)
-    assert not [*contradict_compare(study)]
-    ((names, pair),) = study.pairs["m"].items()
-    tampered = {
-        "order": replace(study, means={"m": study.means["m"][::-1]}),
-        "p": replace(study, pairs={"m": {names: replace(pair, p_value=0.0)}}),
-        "counts": replace(study, pairs={"m": {names: replace(pair, wins=pair.wins + 1)}}),
-        "interval": replace(study, pairs={"m": {names: replace(pair, win_rate=Estimate(0.9, 0.1, 0.2))}}),
-        "difference": replace(study, pairs={"m": {names: replace(pair, difference=pair.difference.negate())}}),
-        "cluster": replace(study, means={"m": [replace(each, cluster="1") for each in study.means["m"]]}),
-    }
-    for promise, changed in tampered.items():
-        assert promise in [*contradict_compare(changed)]
-
-
-def test_a_ranking_that_was_tampered_with_is_found_out() -> None:
-    rng = np.random.default_rng(0)
-    rows = [
-        {"id": f"q{i}", "system_a": a, "system_b": b, "winner": a if rng.random() < 0.8 else b}
-        for i in range(60)
-        for a, b in ("xy", "yz", "xz")
-    ]
-    study = prefer(rows)
-    assert not [*contradict_prefer(study)]
-    systems, pairs = study.ranking.systems, study.ranking.pairs
-    wide = replace(systems[0], win_rate=Estimate(0.5, -0.1, 0.9))
-    tampered = {
-        "order": replace(study.ranking, systems=systems[::-1]),
-        "share": replace(study.ranking, systems=(wide, *systems[1:])),
-        "never compared": replace(study.ranking, pairs=(replace(pairs[0], n=0), *pairs[1:])),
-        "difference": replace(
-            study.ranking, pairs=(replace(pairs[0], difference=Estimate(9.0, 8.0, 10.0)), *pairs[1:])
-        ),
-    }
-    for promise, ranking in tampered.items():
-        changed = replace(study, ranking=ranking)
-        assert promise in [*contradict_prefer(changed)]
-
-
-def test_a_study_of_metrics_that_was_tampered_with_is_found_out() -> None:
-    rng = np.random.default_rng(0)
-    rows = []
-    for i in range(60):
-        rating = float(rng.normal())
-        scores = {"close": rating + 0.3 * float(rng.normal()), "noise": float(rng.normal())}
-        rows.append({"text": f"text {i}", "ratings": {"q": rating}, "scores": scores})
-    study = agree(rows)
-    assert not [*contradict_agree(study)]
-    row, *others = study.rows
-    (ranking,) = study.rankings
-    (pair,) = ranking.pairs
-    assert pair.better == "close"
-    assert pair.p_value < LEVEL
-    tampered = {
-        "range": replace(study, rows=(replace(row, spearman=Estimate(1.2, 1.1, 1.3)), *others)),
-        "interval": replace(study, rows=(replace(row, kendall=Estimate(0.9, 0.1, 0.2)), *others)),
-        "p": replace(study, rows=(replace(row, p_chance=0.0), *others)),
-        "better": replace(study, rankings=(replace(ranking, pairs=(replace(pair, better="noise"),)),)),
-    }
-    for promise, changed in tampered.items():
-        assert promise in [*contradict_agree(changed)]

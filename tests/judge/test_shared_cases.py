@@ -132,7 +132,7 @@ def test_battles_with_ties(cases: Path, name: str) -> None:
     [
         ("annotations.json", 7, 0.592857, "1 without a verdict left out"),
         ("annotations_nan.json", 7, 0.592857, "1 without a verdict left out"),
-        ("annotations_duplicates.json", 6, 0.333333, "1 exact copy of another row"),
+        ("annotations_duplicates.json", 6, 0.333333, "6 judgements of 2 systems"),
     ],
 )
 def test_preferences_of_alpaca_eval(cases: Path, name: str, n: int, rate: float, remark: str) -> None:
@@ -249,11 +249,12 @@ def test_tasks_of_annotators(cases: Path) -> None:
     assert len(found) == right["label_studio_ratings"]["texts"]
     for aspect in ("fluency", "faithful"):
         np.testing.assert_array_equal(found.raters[aspect], of_rows.raters[aspect])
-    assert len(read_scored(folder / "label_studio_real_one_task.json")) == 1
-    judged = right["label_studio_pairwise"]["left is answer1 (m1)"]
-    pairs = read_preferences(folder / "label_studio_pairwise.json")
-    assert (len(pairs), pairs.outcomes.sum()) == (judged["judgements"], judged["m1 wins"])
-    assert sum(len({pairs.outcomes[i] for i in unit}) == 1 for unit in pairs.units) == judged["two people agree on"]
+    task = folder / "label_studio_real_one_task.json"
+    with pytest.raises(InputError, match=r"known order, found Positive in .*levels=.* gives their order"):
+        read_scored(task)
+    assert len(read_scored(task, levels=["Negative", "Neutral", "Positive"])) == 1
+    with pytest.raises(InputError, match="an export as CSV has columns to name"):
+        read_preferences(folder / "label_studio_pairwise.json")
 
 
 def test_scores_that_are_ratings(cases: Path) -> None:

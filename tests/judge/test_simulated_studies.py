@@ -9,7 +9,6 @@ import pytest
 
 import judge
 from meta_eval.agreement import CHEAP_CUES
-from meta_eval.auditing import audit_damage
 from meta_eval.permuted import widen_interval
 
 Study = Callable[[np.random.Generator, bool], bool]
@@ -60,12 +59,6 @@ def rated(ratings: np.ndarray[Any, Any], scores: np.ndarray[Any, Any]) -> list[d
     ]
 
 
-def fall_of_a_blind_metric(rng: np.random.Generator, is_control: bool) -> bool:
-    """Whether a skewed metric that sees no damage falls; the control sees it."""
-    before, after = rng.lognormal(size=(2, 40))
-    return audit_damage(before, [before / 2 if is_control else after]).is_monotone
-
-
 def labels_of_no_random_sample(rng: np.random.Generator, is_control: bool) -> bool:
     """Whether labels are called no random sample; in the control they are those where the judge said a."""
     verdicts = [
@@ -83,7 +76,6 @@ STUDIES: list[Study] = [
     agree_on_rare_labels,
     reverse_one_of_many,
     praise_the_best_of_many,
-    fall_of_a_blind_metric,
     labels_of_no_random_sample,
 ]
 

@@ -275,13 +275,6 @@ def test_an_id_that_systems_share_names_an_input(key: str, tmp_path: Path) -> No
     assert apart.found.judged[0].agreement["judge"].n == 159
 
 
-def test_systems_with_the_same_labels_may_be_judges() -> None:
-    """One label for each id and two models beside it: whether the models are judges is not said."""
-    rows = list_outputs("id", "model", verdict={"a": JUDGE, "b": HUMAN}, human={"a": HUMAN, "b": HUMAN})
-    with pytest.raises(InputError, match='ids must be unique, but "q0"'):
-        judge.agree(rows, judges="verdict")
-
-
 def test_labels_by_several_people_of_the_outputs_of_several_systems() -> None:
     verdicts = list_outputs("id", "system", judge={"a": JUDGE, "b": JUDGE})
     labels = [{**row, "annotator": who} for row in list_outputs("id", "system", label=SYSTEMS) for who in "xy"]
@@ -396,28 +389,6 @@ def test_rows_by_annotator_with_several_questions(tmp_path: Path) -> None:
     np.testing.assert_array_equal(found.raters["human_tone"], [HUMAN, HUMAN])
 
 
-def test_a_batch_of_mechanical_turk(tmp_path: Path) -> None:
-    batch = [
-        {
-            "HITId": f"H{i}",
-            "AutoApprovalDelayInSeconds": i % 2,
-            "AssignmentId": f"A{i}{who}",
-            "WorkerId": who,
-            "Input.id": row["id"],
-            "Answer.ok": "yes" if row["human"] else "no",
-            "Answer.tone": i % 3,
-        }
-        for i, row in enumerate(ROWS)
-        for who in "ab"
-    ]
-    path = write_csv(tmp_path / "batch.csv", batch)
-    found = read_verdicts(list_columns("id", "judge"), labels=path)
-    assert found.aspects == ("ok", "tone")
-    np.testing.assert_array_equal(found.raters["ok"], [HUMAN, HUMAN])
-    alone = read_verdicts(path, needs=("people",))
-    assert (alone.aspects, dict(alone.scores)) == (("ok", "tone"), {})
-
-
 def test_a_scorer_called_human_is_a_person(tmp_path: Path) -> None:
     path = write_log(tmp_path / "log.json")
     study = judge.agree(path)
@@ -443,8 +414,8 @@ def test_rows_of_several_systems_without_an_input_or_a_system(tmp_path: Path) ->
     with pytest.raises(InputError) as error:
         read_verdicts(path)
     assert str(error.value).splitlines() == [
-        f"{path}:4: {rule} an id here, as in other lines",
-        f"{path}:5: {rule} a system here, as in other lines",
+        f"{path}:4: {rule} an id and a system, as other lines",
+        f"{path}:5: {rule} an id and a system, as other lines",
     ]
     verdicts = list_outputs("question_id", "model", judge=SYSTEMS)
     with pytest.raises(InputError, match=rf"rows.csv:4: {rule} an id"):

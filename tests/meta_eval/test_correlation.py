@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from meta_eval.correlation import correlation_ratio, kendall, pearson, spearman
-from meta_eval.design import Layout, lay_out
+from meta_eval.design import lay_out
 from meta_eval.grouping import NO_SYSTEMS, average_by_system, explain_undefined, group
 from tests.meta_eval.sets import ORACLES
 
@@ -176,38 +176,6 @@ def test_the_correlation_ratio_by_hand():
     assert nothing == pytest.approx(1 - 7 / 6)
     once = np.ones((1, 8))
     assert np.isnan([correlation_ratio(np.ones(8), groups, once), correlation_ratio(y, np.arange(8), once)]).all()
-
-
-@pytest.mark.parametrize("statistic", [pearson, spearman, kendall])
-@pytest.mark.parametrize("grouping", ["global", "within_systems"])
-def test_resamples_equal_a_loop_over_the_drawn_inputs(statistic, grouping):
-    rng = np.random.default_rng(0)
-    systems, inputs = np.divmod(np.arange(65), 13)
-    keep = rng.random(65) > 0.1  # not every system answers every input
-    layout = Layout(systems[keep], inputs[keep])
-    x, y = rng.normal(size=keep.sum()), rng.integers(0, 4, keep.sum()).astype(float)
-    for _ in range(5):
-        draw = rng.integers(0, 13, 13)
-        found = group(statistic, x, y, layout, grouping, np.bincount(draw, minlength=13)[None].astype(float))[0]
-        assert found == pytest.approx(by_loop(statistic, grouping, layout, x, y, draw), nan_ok=True)
-
-
-def by_loop(statistic, grouping, layout, x, y, draw) -> float:
-    """Copies every drawn output and computes the statistic on lists."""
-    cells = {(s, i): at for at, (s, i) in enumerate(zip(layout.systems, layout.inputs, strict=True))}
-
-    def of(pairs: list) -> float:
-        at = [cells[pair] for pair in pairs if pair in cells]
-        weights = np.bincount(at, minlength=len(x))[None].astype(float)
-        return float(statistic(x, y, weights)[0])
-
-    if grouping == "global":
-        return of([(s, i) for s in range(5) for i in draw])
-    large = [s for s in range(5) if (layout.systems == s).sum() >= 10]
-    parts = [[(s, i) for i in draw] for s in large]
-    values = np.array([of(part) for part in parts])
-    sizes = np.array([sum(pair in cells for pair in part) for part in parts])
-    return float(np.average(values[~np.isnan(values)], weights=sizes[~np.isnan(values)]))
 
 
 @pytest.mark.parametrize(

@@ -101,37 +101,6 @@ def test_combined_cues_find_what_cues_tell_and_nothing_where_they_tell_nothing()
     assert abs(rho(combine_cues(alike, by_input, inputs.tolist()), by_input)) < 0.2
 
 
-SHAPES = {
-    "additive": (lambda z: z[:, 0] + 0.5 * z[:, 1], 0.0, 0.08),
-    "curved": (lambda z: np.exp(z[:, 0]) + np.minimum(z[:, 1], 0.3), 0.0, 0.08),
-    "inverted U": (lambda z: -(np.abs(z[:, 0] - 0.3) ** 1.5), 0.0, 0.1),
-    "smaller of two": (lambda z: np.minimum(z[:, 0], z[:, 1]), 0.1, 1.0),  # what passes, as the module says
-    "product": (lambda z: z[:, 0] * z[:, 1], 0.7, 1.0),
-}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("inputs", "number"), [(80, 9), (200, 9)])
-@pytest.mark.parametrize("shape", SHAPES)
-def test_which_functions_of_cues_agree_with_people_beyond_them(inputs: int, number: int, shape: str) -> None:
-    """Metric and ratings are noisy versions of one function of the cues; the share of intervals above 0."""
-    (function, least, most), rng, rounds, above, powerful = SHAPES[shape], np.random.default_rng(inputs), 60, 0, 0
-    names = tuple(map(str, range(number)))
-    for _ in range(rounds):
-        mixing = 0.3 * rng.standard_normal((number, number)) + np.eye(number)
-        values = np.exp(0.5 * rng.standard_normal((inputs, number)) @ mixing).round(2)
-        by_cues = function(norm.ppf((rankdata(values, axis=0) - 0.5) / inputs))
-        by_cues = (by_cues - by_cues.mean()) / by_cues.std()
-        quality, *noise = rng.standard_normal((3, inputs))
-        ratings = np.clip(np.round(3 + by_cues + quality), 1, 5)
-        metrics = {"counts": by_cues + 0.5 * noise[0], "sees": by_cues + 0.8 * quality + 0.8 * noise[1]}
-        found = agreement_beyond_cues(metrics, ratings, Cues(names, values))
-        above, powerful = above + (found["counts"].low > 0), powerful + (found["sees"].low > 0)
-    print(f"{shape}, {inputs} x {number}: {above / rounds}, power {powerful / rounds}")
-    assert least <= above / rounds <= most
-    assert powerful / rounds >= 0.9
-
-
 def test_a_known_part_beyond_cues_comes_back() -> None:
     rng = np.random.default_rng(2)
     cues = rng.standard_normal((2000, 4))

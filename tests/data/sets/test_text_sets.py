@@ -231,20 +231,19 @@ def test_a_rated_concept_set_is_not_one_to_train_on(root: Path) -> None:
 def test_the_papers_own_file_has_its_own_held_out_dialogues(tmp_path: Path) -> None:
     write(tmp_path / "clean_train.txt", *(f"Hi {i}</UTT>Hello {i}</UTT>" for i in range(30)))
     write(tmp_path / "clean_valid.txt", *(f"Bye {i}</UTT>Bye</UTT>" for i in range(3)))
-    write(tmp_path / "dream.txt", *(f"So {i}</UTT>What?</UTT>" for i in range(10)))
+    write(tmp_path / "personachat_valid.txt", *(f"So {i}</UTT>What?</UTT>" for i in range(10)))
     for aspect in ("coherence", "overall"):
         write(tmp_path / f"fed_test_{aspect}.txt", "Hi you</UTT>Hello</UTT>0.5")
     corpus = public_corpus("fed", tmp_path, training_sets="cdm_train")
     assert [len(corpus.train), len(corpus.held_out)] == [30, 3]
     assert {example.group for example in corpus.held_out} == {"clean_valid.txt"}
-    both = public_corpus("fed", tmp_path, training_sets=["cdm_train", "dream"])
-    assert Counter(example.group for example in both.train) == {"clean_train.txt": 30, "dream.txt": 9}
-    assert Counter(example.group for example in both.held_out) == {"clean_valid.txt": 3, "dream.txt": 1}
+    both = public_corpus("fed", tmp_path, training_sets=["cdm_train", "persona_chat"])
+    assert Counter(example.group for example in both.train) == {"clean_train.txt": 30, "personachat_valid.txt": 9}
+    assert Counter(example.group for example in both.held_out) == {"clean_valid.txt": 3, "personachat_valid.txt": 1}
 
 
 TURNS, TEXT = attrgetter("turns"), attrgetter("text")
 PAPER = ["topical_chat", "persona_chat"]
-PREPARED = ["daily_dialog", "mutual", "dream", "meld", "schema_guided"]
 
 
 HERE = [*RATED][[*RATED].index("newsroom") :]
@@ -269,7 +268,7 @@ HERE = [name for name in HERE if not name.startswith("mocha")]  # MOCHA's own fi
         (partial(ctrleval, part="sentiment"), TEXT, (0, 0), {"ctrleval_sentiment": ("coherence", 360, 30, 4)}),
         (partial(public_corpus, ["fed", "convai2"], training_sets=PAPER, held_out_fraction=0), TURNS, (2846, 0),
          {"fed": ("coherence", 125, 1, 3), "convai2": ("overall", 1200, 1, 1)}),
-        (partial(public_corpus, "dstc9", training_sets=PREPARED), TURNS, (13750, 1528),
+        (partial(public_corpus, "dstc9", training_sets="daily_dialog"), TURNS, (1471, 164),
          {"dstc9": ("coherence", 200, 1, 11)}),
     ],
 )  # fmt: skip

@@ -3,14 +3,15 @@
 import json
 import weakref
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
 
 import numpy as np
 import pytest
 
-from cdm.discriminative import Steps
-from cdm.infilling import Pair, PartialOrder, TokenisedDialogues
+from cdm.discriminative import ClassifierPooler, DiscriminativeCDM, Steps
+from cdm.infilling import Gaps, Pair, PartialOrder, TokenisedDialogues, held_out_nll
 from cdm.rules import Rule, make_rule_negatives
 from core.errors import SettingError
 from core.example import Example
@@ -26,18 +27,26 @@ from experiments.cdm.experiment import (
     cut_dialogues,
     fit_pooler,
     get_pooler,
+    get_steps,
     load_discriminators,
     make_by_rule,
+    make_discriminative,
+    score_dialogues,
     split_held_out,
+    train_pair,
 )
-from experiments.cdm.tables import rank_dialogue_systems
+from experiments.cdm.sentences import cdm_sentences
+from experiments.cdm.tables import rank_dialogue_systems, tabulate_damage
 from experiments.contracts import Run
 from experiments.presentation import score_sets
-from experiments.training import Trained
+from experiments.training import LanguageModelPlan, Trained
 from judge.metrics import load_metric
 from meta_eval.scored_set import ScoredSet
+from models.conditional import load_conditional
+from models.tiny import TinyT5
+from models.training import LanguageModelSchedule
 from tests.experiments.conftest import list_stages
-from tests.toy_models import toy_pair
+from tests.toy_models import QUIET, toy_pair
 
 TOY = """
 data.train=60 data.held_out=20 data.rated=12 logger=none
@@ -164,6 +173,34 @@ def test_the_pooler_is_not_fitted_anew_where_the_draw_of_segments_changes() -> N
     assert "cdm/sampling.py" not in hash_sources([fit_pooler])
 
 
+@pytest.mark.filterwarnings("ignore::UserWarning")  # Lightning's, on the trainer
+def test_a_row_is_the_metric_that_users_load_and_all_share_the_steps(
+    kept: Run, trained: TrainedPair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = replace(kept, trainer=QUIET)
+    pooler = get_pooler(kept, trained, CORPUS, PoolerPlan(6))
+    fitted = replace(ClassifierPooler.load(pooler / "pooler.json"), auc=0.51)
+    rows = make_discriminative(trained.pair, fitted)
+    refused = make_discriminative(trained.pair, replace(fitted, auc=0.5))
+    assert rows.keys() - refused.keys() == {"cdm_discriminative_classifier"}
+    alone = {
+        "cdm_discriminative_average": DiscriminativeCDM(trained.pair, "average"),
+        "cdm_discriminative_classifier": DiscriminativeCDM(trained.pair, "classifier", fitted),
+    }
+    expected = {name: metric.score(EXAMPLES[:3]) for name, metric in alone.items()}
+    read = get_steps(kept, trained, trained.pair.tokenise(DIALOGUES[:3]))
+    for function in ("cdm.discriminative.find_steps", "cdm.discriminative.load_steps"):
+        monkeypatch.setattr(function, lambda *_: pytest.fail("the steps are known"))
+    texts = ScoredSet("toy", EXAMPLES[:3])
+    found = score_dialogues(texts, trained.pair.tokenise(DIALOGUES[:3]), read, trained.pair, rows)
+    for name, scores in expected.items():
+        assert found[name].signature == scores.signature
+        assert trained.pair.amateur.identity in found[name].signature
+        np.testing.assert_array_equal(found[name].values["quality"], scores.values["quality"])
+        assert found[name].explanations == scores.explanations
+    assert len([*kept.stages.root.glob("momentum-*")]) == 2  # with its lock: kept once for all poolings
+
+
 def test_one_discriminator_at_a_time_is_loaded(kept: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     loaded: weakref.WeakSet[Any] = weakref.WeakSet()
 
@@ -179,6 +216,36 @@ def test_one_discriminator_at_a_time_is_loaded(kept: Run, monkeypatch: pytest.Mo
     makers = load_discriminators({name: Trained(name) for name in ("mesgar_bert", "deam_like_bert")}, "cpu")
     texts = ScoredSet("toy", EXAMPLES[:3])
     assert [list(scores) for scores in score_sets(kept, [texts, texts], makers)] == [list(makers)] * 2
+
+
+LEARNS = LanguageModelSchedule(epochs=3, batch_size=4, learning_rate=0.05)
+
+
+def train(run: Run, keep: str, amateur: LanguageModelSchedule = LEARNS) -> TrainedPair:
+    learns, small, large = Gaps(max_length=200), TinyT5(300, 16, 32, 2, 1, 1), TinyT5(300, 32, 64, 2, 1, 1)
+    models = LanguageModelPlan(small, amateur, learns), LanguageModelPlan(large, LEARNS, learns)
+    return train_pair(run, CORPUS, *models, keep)
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")  # Lightning's, on the trainer
+def test_both_models_of_a_pair_keep_the_epoch_of_the_largest_discrepancy(kept: Run) -> None:
+    run = replace(kept, trainer=QUIET)
+    own = train(run, "loss")
+    chosen = train(run, "discrepancy")
+    losses = [[point["val/loss"] for point in each.curve if "val/loss" in point] for each in (own.amateur, own.expert)]
+    expected = [amateur - expert for amateur, expert in zip(*losses, strict=True)]
+    best = int(np.argmax(expected))
+    for trained, of_epochs in zip((chosen.amateur, chosen.expert), losses, strict=True):
+        found = [point["val/discrepancy"] for point in trained.curve if "val/discrepancy" in point]
+        assert found == pytest.approx(expected, abs=1e-6)
+        assert trained.held_out_nll == pytest.approx(of_epochs[best], abs=1e-6)
+        lm, texts = load_conditional(trained.source), split_held_out(CORPUS)[0]
+        held_out = Gaps(200).tokenise(lm, texts)
+        assert held_out_nll(lm, held_out.infilling, held_out.tasks(run.seed)) == pytest.approx(
+            of_epochs[best], abs=1e-4
+        )
+    with pytest.raises(SettingError, match="as many epochs"):
+        train(run, "discrepancy", replace(LEARNS, epochs=2))
 
 
 def test_a_rule_that_changes_no_dialogue_is_refused(kept: Run, trained: TrainedPair) -> None:
@@ -210,3 +277,32 @@ def test_systems_are_ranked_by_the_mean_momentum_of_their_texts() -> None:
     assert columns["per token"] == pytest.approx([7 / 4, -4 / 3])
     assert columns["rated coherence"] == pytest.approx([0.75, 0.25])
     assert table.rows[0]["E(p)"].reason == "an interval needs at least 10 inputs, but there are 2"
+
+
+def test_sentences_for_an_amr_parser_are_those_of_training_dialogues(kept: Run) -> None:
+    examples = (Example("a", turns=("Hi. I am Ann.", "Hi. Who?")), Example("b", turns=("I am Ann.",)))
+    outcome = cdm_sentences(kept, Corpus("toy", examples, examples[:1], (), synthetic=True))
+    (path,) = outcome.files
+    assert path.read_text("utf-8").splitlines() == ["Hi.", "I am Ann.", "Who?"]
+    assert outcome.figures == {"dialogues": 2, "turns": 3, "sentences": 3}
+    with pytest.raises(SettingError, match="sentences come from training dialogues, but none has none"):
+        cdm_sentences(kept, Corpus("none", (), (), (), synthetic=True))
+
+
+def test_kinds_of_damage_lower_scores_by_what_they_take() -> None:
+    texts = [  # damage, possible damage, rating, score; where b is possible, all scores are higher by 5
+        *[(None, "a", 1.0, 3.0), ("a", "a", 0.5, 1.0), (None, "a+b", 1.0, 8.0)],
+        *[("a", "a+b", 0.5, 6.0), ("b", "a+b", 0.5, 8.0), ("a+b", "a+b", 0.0, 6.0)],
+    ] * 10
+    examples = tuple(
+        Example(str(i), turns=("hi",), label=label, ratings={"quality": rating}, extra={"possible_damage": possible})
+        for i, (label, possible, rating, _) in enumerate(texts)
+    )
+    values = {"falls": np.array([score for *_, score in texts]), "same": np.zeros(60)}
+    scores = {name: Scores({"quality": column}, "") for name, column in values.items()}
+    rated = ScoredSet("toy", examples, scores, synthetic=True)
+    (table,) = tabulate_damage([rated, replace(rated, synthetic=False)])
+    row, same = table.rows
+    fall = pytest.approx(2 / values["falls"].std())
+    assert (row["n"], row["a"].value, row["b"].value) == (60, fall, pytest.approx(0.0))
+    assert same == {"metric": "same"}

@@ -1,5 +1,6 @@
-"""CTRLEval's experiments through the command line, at toy size."""
+"""CTRLEval's experiments and +exp=iwf through the command line, at toy size; agreement by system and on subsets."""
 
+import math
 import re
 from collections.abc import Callable
 from dataclasses import replace
@@ -7,12 +8,14 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
+import numpy as np
 import pytest
 from transformers import BertForSequenceClassification
 
 from core.errors import SettingError
 from core.example import Example
-from ctrl_eval.frequency import WordFrequencies
+from core.scores import Scores
+from ctrl_eval.frequency import WordFrequencies, load_frequencies
 from ctrl_eval.gaps import TextGaps
 from ctrl_eval.prompts import load_prompts
 from data.corpus import Corpus
@@ -21,10 +24,14 @@ from experiments.ctrl_eval.experiment import (
     draw,
     explain_frequencies,
 )
+from experiments.ctrl_eval.tables import compare_printed, draw_biased_subsets, list_agreement_by_system
+from experiments.presentation import list_agreement_of_parts
 from experiments.training import LanguageModelPlan, Pretrained
+from meta_eval.scored_set import ScoredSet
 from models.tiny import TinyT5
 from models.training import LanguageModelSchedule
 from tests.experiments.conftest import list_stages
+from tests.meta_eval.sets import make_set
 
 TOY = """
 data.train=120 data.held_out=30 data.rated=24 pattern_functions=true logger=none
@@ -65,6 +72,10 @@ def test_every_row_and_figure_is_there_and_stages_are_found_again(
     assert counted is not None
     assert any(f"sentences ({counted[1]})" in note for note in results["notes"])
     assert {(row["set"], row["n"], row["synthetic"]) for row in agreement} == {("builtin_reviews", 16, True)}
+    drift = {(row["metric"], row["aspect"], row["system"]) for row in results["table"] if "system" in row}
+    systems = ("steady", "fluent", "faithful", "obedient")
+    compared = [metric for metric in METRICS if not metric.startswith("ctrleval_")]
+    assert drift == {(metric, aspect, system) for metric in compared for aspect in ASPECTS for system in systems}
     curves = {row["metric"] for row in results["table"] if "evaluators" in row}
     assert curves == {"ctrleval", "ctrleval_bartscore_pf", "ctrleval_ppl_pf"}
     stages = list_stages(tmp_path)
@@ -111,3 +122,53 @@ def test_a_missing_splitter_stops_the_run_before_anything_is_trained(run: Callab
     assert found.returncode == 2
     assert "run python -m nltk.downloader punkt_tab" in found.stderr
     assert not (tmp_path / "stages").exists()
+
+
+def test_iwf_counts_a_corpus_for_a_models_tokenizer(finish: Callable[..., Any], tmp_path: Path) -> None:
+    lm = TinyT5(300, 16, 32, 2, 1, 1).build(["the cat sat on the mat"], (), seed=0)
+    lm.save_pretrained(tmp_path / "model")
+    (tmp_path / "corpus.txt").write_text("The cat sat. The dog ran.\n\nA cat slept.\n")
+    finish("+exp=iwf", f"corpus={tmp_path}/corpus.txt", f"model_name={tmp_path}/model", f"output={tmp_path}/iwf.json")
+    table = load_frequencies(tmp_path / "iwf.json", lm.tokenizer)
+    assert table.sentences == 3
+    assert len(table.iwf) == len(lm.tokenizer)
+
+
+def rate(ratings: list[float], systems: list[str] | None = None, groups: int = 8, **scores: list[float]) -> ScoredSet:
+    return make_set(ratings, scores, systems, [f"g{i % groups}" for i in range(len(ratings))], "coherence")
+
+
+def test_the_printed_texts_stand_beside_this_run() -> None:
+    examples = tuple(Example(f"ctrleval-sentiment-{i:03d}", text=".") for i in range(360))
+    low_is_good = np.linspace(-3.0, -2.0, 360)
+    aspects = {"coherence": low_is_good, "consistency": low_is_good, "attribute_relevance": np.full(360, 0.5)}
+    scores = {"ctrleval": Scores(aspects, "toy"), "perplexity_backbone": Scores({"quality": low_is_good}, "toy")}
+    rows = compare_printed(ScoredSet("ctrleval_sentiment", examples, scores))
+    assert len(rows) == 6 + 4
+    first, second, *_ = rows
+    assert (first["published"], first["rank"]) == (-1.4495, 360 - 16)
+    assert (first["here"], second["here"]) == pytest.approx((-3 + 16 / 359, 3 - 16 / 359))
+    assert second["perplexity"] == pytest.approx(math.exp(3 - 16 / 359))
+    assert rows[-1]["rank"] == 1  # equal scores are all best
+    assert compare_printed(ScoredSet("others", (Example("a", text="."),), {})) == []
+
+
+def test_agreement_by_system_is_within_each_system() -> None:
+    ratings = [float(i) for i in range(40)] * 2
+    scores = [*ratings[:40], *(-10 * r for r in ratings[40:])]
+    found = list_agreement_by_system(rate(ratings, ["a"] * 40 + ["b"] * 40, groups=40, metric=scores))
+    assert [(row["aspect"], row["system"], row["n"]) for row in found] == [("coherence", s, 40) for s in "ab"]
+    assert [row["pearson"].value for row in found] == pytest.approx([1.0, -1.0])
+    assert list_agreement_by_system(rate(ratings, metric=ratings)) == []  # no system is named
+    assert list_agreement_by_system(rate(ratings[:6], ["a", "b"] * 3, metric=ratings[:6])) == []  # too few
+
+
+def test_agreement_by_quality_is_that_of_subsets_with_their_own_quartile() -> None:
+    ratings = [float(i % 4) for i in range(200)]
+    scored = rate(ratings, same=ratings, reversed=[-r for r in ratings])
+    parts = draw_biased_subsets(scored, "coherence", 0)
+    assert [(part.ratings("coherence") == j).sum() for j, part in enumerate(parts)] == [50] * 4
+    found = list_agreement_of_parts(parts, "coherence", "subset")
+    assert [(row["subset"], row["n"]) for row in found] == [(part.name, len(part)) for part in parts] * 2
+    assert [row["pearson"].value for row in found] == pytest.approx([1.0] * 4 + [-1.0] * 4)
+    assert draw_biased_subsets(scored.take(range(15)), "coherence", 0) == []

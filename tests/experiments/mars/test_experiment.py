@@ -11,9 +11,12 @@ import numpy as np
 import pytest
 from numpy.typing import ArrayLike
 
+from core.example import Example
 from experiments.mars.experiment import ABLATIONS, damage
-from experiments.mars.tables import MarsScores, list_falls, list_gains, measure_deviation
+from experiments.mars.tables import MarsScores, list_falls, list_gains, list_lengths, measure_deviation
+from mars.masking import Blank, Kept
 from mars.metric import Compared
+from mars.references import Augmented, AugmentedReference
 from meta_eval.scored_set import ScoredSet
 from tests.meta_eval.sets import make_set
 
@@ -48,7 +51,9 @@ def test_every_row_and_figure_is_there_and_references_are_kept(finish: Callable[
     assert set(gains) == {*VARIANTS[1:], *BASELINES, "mars_to_0"}
     ratios = {row["largest ratio"]: row["mean deviation"] for row in results["table"] if "mean deviation" in row}
     assert list(ratios) == [0.0, 0.2, 0.4, 0.6, 0.8]
-    assert len([*(tmp_path / "stages").glob("augmented_references-*.values")]) == 4
+    own_tables = [row for row in results["table"] if "synthetic" not in row]
+    assert [row["altered"] for row in own_tables if "largest ratio" in row] == [0, 1, 1, 1, 1]
+    assert len([*(tmp_path / "stages").glob("augmented_references-*.values")]) == 5
 
 
 def scored_texts(ratings: ArrayLike, systems: Sequence[str] | None = None, **values: ArrayLike) -> ScoredSet:
@@ -65,13 +70,13 @@ def test_gains_and_falls_are_paired_differences() -> None:
     good, bad = ratings + rng.normal(size=200), rng.normal(size=200)
     bad[0] = math.nan
     originals = scored_texts(ratings, mars=good, plain=bad)
-    (gain,) = list_gains(MarsScores(originals, {}, ()))
+    (gain,) = list_gains(MarsScores(originals, {}, (), ()))
     assert (gain["mars against"], gain["n"]) == ("plain", 199)
     expected = np.corrcoef(good[1:], ratings[1:])[0, 1] - np.corrcoef(bad[1:], ratings[1:])[0, 1]
     assert gain["pearson gain"].value == pytest.approx(expected)
     assert gain["pearson gain"].low > 0
     worse = scored_texts(ratings, mars=good - 1 + (np.arange(200) < 50) * 2, plain=bad * np.nan)
-    fall, of_plain, same, _ = list_falls(MarsScores(originals, {"worse": worse, "same": originals}, ()))
+    fall, of_plain, same, _ = list_falls(MarsScores(originals, {"worse": worse, "same": originals}, (), ()))
     assert fall["n"] == 200
     assert fall["below"].value == pytest.approx(0.75)
     assert fall["below"].low < 0.75 < fall["below"].high
@@ -87,6 +92,33 @@ def test_deviations_are_sample_deviations_of_all_references() -> None:
     compared = [Compared((0.0, 0.2, 0.4), np.array([[0.5, 0.1, 0.3], [0.5, 0.5, 0.5], [0.9, np.nan, 0.5]]))]
     found = [measure_deviation(compared, ratios) for ratios in ((0.0,), (0.0, 0.2), (0.0, 0.2, 0.4))]
     assert found == pytest.approx([math.nan, 0.08**0.5 / 2, 0.1], nan_ok=True)
+
+
+def altered(reference: str, blanks: Sequence[int]) -> tuple[AugmentedReference, ...]:
+    """A reference at the ratios 0, .2, .4 with so many blanks each."""
+    templates = [(*(Blank(1) for _ in range(count)), Kept("kept")) for count in blanks]
+    return tuple(
+        AugmentedReference("", reference, ratio, template, Augmented("", (), 0.0, 0))
+        for ratio, template in zip((0.0, 0.2, 0.4), templates, strict=True)
+    )
+
+
+def test_the_share_of_references_with_a_blank_counts_each_reference_once() -> None:
+    rows = altered("a", [0, 0, 1]), altered("b", [0, 1, 2]), altered("c", [0, 0, 0])
+    ratios, nothing = (0.0, 0.2, 0.4), np.zeros((1, 3))
+    compared = [Compared(ratios, nothing, (row,)) for row in (*rows, rows[1], rows[1])]
+    texts = scored_texts([1.0, 2.0], ["a", "b"], mars=[0.1, 0.2])
+    found = MarsScores(texts, {}, compared, ratios)
+    assert found.altered == pytest.approx({0.0: 0, 0.2: 1 / 3, 0.4: 2 / 3})
+    assert replace(found, compared=[]).altered[0.2] != replace(found, compared=[]).altered[0.2]  # NaN
+
+
+def test_lengths_are_those_of_inputs() -> None:
+    one = Example("a", "x", context="a b c d", references=("a.", "a b c d"), group="g")
+    other = Example("c", "x", context="a b", references=("a b c",))
+    texts = ScoredSet("r", (one, replace(one, id="b"), other), {})
+    (found,) = list_lengths(MarsScores(texts, {}, (), ()))
+    assert list(found.values()) == ["r", 3, 2, 3, 3, 1]
 
 
 def test_without_contexts_nothing_is_retrieved() -> None:

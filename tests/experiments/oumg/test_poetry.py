@@ -22,7 +22,7 @@ from report.tables import Table
 from tests.experiments.conftest import list_stages
 
 SMALL = ("+size=poems", "logger=none", "trainer=cpu")
-TOY = (*SMALL, "data.train=240", "data.held_out=48")
+TOY = (*SMALL, "data.train=600", "data.held_out=48")
 MODEL = SongNetPlan(8, 1, 1, max_length=64, min_count=2)
 PLAN = PoetryPlan(
     LanguageModelPlan(MODEL, LanguageModelSchedule(1, 1e-3, batch_size=2), Poems()), PairSettings("characters")
@@ -50,6 +50,8 @@ def test_g1_against_g2_and_against_itself(finish: Callable[..., Any], tmp_path: 
     assert list(forms) == ["human", "G1", "G2"]
     for row in forms.values():
         assert (row["n"], row["form_kept"], row["phrase_lengths"]) == (48, 1.0, 1.0)
+    assert forms["human"]["rhyme"] == 1.0  # so they are built
+    assert forms["human"]["tones"] > 0.8 > max(forms["G1"]["tones"], forms["G2"]["tones"])
     models = {path.name for path in (tmp_path / "here/models").iterdir()}
     assert models == {"generator", "discriminator_bilstm_seed_0", "discriminator_bilstm_seed_1"}
     assert len(written(tmp_path)) == len({*written(tmp_path)}) == 3
@@ -112,10 +114,31 @@ def test_poems_can_be_those_that_the_generator_learned() -> None:
 
 
 def test_form_scores_by_hand() -> None:
-    human = [Example("a", text="花月。人雪。", group="a"), Example("b", text="月。", group="b")]
-    system = [Example("a", text="月月。月花花。", group="a"), Example("b", text="花，", group="b")]
-    people, machine = Table("", "", form_rows({"human": human, "G1": system})).to_json()
+    def poems(spring: str, night: str) -> list[Example]:
+        return [
+            Example("a", text=spring, prefix="春词", group="a"),
+            Example("b", text=night, prefix="夜词", group="b"),
+        ]
+
+    known = [Example(f"k{i}", text="花月。花月。", prefix="春词", group="春词") for i in range(5)]  # level, oblique
+    human, system = poems("花月。人雪。", "月。"), poems("月月。月花。", "花，")
+    people, machine = Table("", "", form_rows({"human": human, "G1": system}, known)).to_json()
     assert (people["texts"], people["n"], machine["texts"]) == ("human", 2, "G1")
-    assert (people["form_kept"], machine["form_kept"]) == (1.0, 0.0)  # the comma is no full stop
-    assert (people["phrase_lengths"], machine["phrase_lengths"]) == (1.0, 0.75)
+    assert (people["form_kept"], machine["form_kept"]) == (1.0, 0.5)  # the comma is no full stop
+    assert (people["phrase_lengths"], machine["phrase_lengths"]) == (1.0, 1.0)
+    assert people["rhyme"] == 1.0  # yue and xue; one line alone does not rhyme
+    assert machine["rhyme"] == 0.5
+    # Only the first poem's tune has others to tell its tones: 平仄平仄.
+    assert (people["tones"], machine["tones"]) == (1.0, 0.25)
     assert math.isnan(machine["form_kept_interval"][0])  # of two poems
+
+
+def test_the_tone_pattern_of_a_poem_excludes_the_poem() -> None:
+    poems = [Example(f"k{i}", text="花月。", prefix="春词", group=f"k{i}") for i in range(5)]
+    odd = Example("odd", text="月花。", prefix="春词", group="odd")
+    few, more = ([*poems], [*poems, odd])
+    tones = [Table("", "", form_rows({"human": human}, known=[])).to_json()[0]["tones"] for human in (few, more)]
+    assert tones == [
+        pytest.approx(math.nan, nan_ok=True),
+        pytest.approx(5 / 6),
+    ]  # four others are too few; odd is wrong

@@ -29,7 +29,7 @@ Run = Callable[..., Any]
 def test_sentiment_and_one_prompt_by_its_models(finish: Run, tmp_path: Path) -> None:
     rows = finish("+exp=guided_text", "data=builtin_reviews", *TOY, *SMALL.split(), folder="first")["table"]
     page = (tmp_path / "first/report.html").read_text("utf-8")
-    assert "<h1>guided_text: to negative, positive</h1>" in page
+    assert "<h1>guided_text</h1>" in page
     assert re.search('<p class="verdict">(No verdict on guidance|Guidance) of strength 4 at k 8', page)
     by_label = [(label, strength) for strength in (0.0, 4.0) for label in ("negative", "positive")]
     assert [(r["label"], r["strength"]) for r in rows] == [("all", 0.0), ("all", 4.0), *by_label]
@@ -37,6 +37,7 @@ def test_sentiment_and_one_prompt_by_its_models(finish: Run, tmp_path: Path) -> 
     for r in rows:
         assert r["n"] == (24 if r["label"] == "all" else 12)
         assert r["accuracy_interval"] == [None, None]  # of 12 inputs
+        assert r["overhead"] > 0
     assert rows[0]["accuracy"] == 0.5  # unguided, both labels are asked of the same texts
     samples = read_examples(tmp_path / "first/samples.jsonl")
     assert len(samples) == 48

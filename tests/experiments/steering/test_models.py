@@ -18,15 +18,13 @@ from discriminators.discriminator import Discriminator
 from discriminators.guides import CausalGuide
 from discriminators.texts import split_by_group
 from experiments.steering.experiment import judge_held_out
-from experiments.steering.models import find_labels, label_texts, name_file, split_parts
+from experiments.steering.models import SteeringPlan, find_labels, label_texts, name_file, split_parts
 from experiments.steering.tables import SteeredText, describe_guidance, tabulate
-from experiments.training import LanguageModelPlan, WholeTexts
-from models.tiny import TinyCausal
-from models.training import LanguageModelSchedule
+from experiments.training import LanguageModelPlan
 
-SMALL = LanguageModelPlan(TinyCausal(300, 16, 2, 1, 32), LanguageModelSchedule(1, 1e-3, batch_size=2), WholeTexts())
-TRAINED: Any = SimpleNamespace(generator=SMALL, share=0.5)
-PRETRAINED: Any = SimpleNamespace(generator="gpt2", share=0.5)
+NOTHING: Any = None
+TRAINED = SteeringPlan(LanguageModelPlan(NOTHING, NOTHING, NOTHING), NOTHING, NOTHING)
+PRETRAINED = SteeringPlan("gpt2", NOTHING, NOTHING)
 
 
 def test_no_text_is_learned_by_two_parts() -> None:
@@ -115,9 +113,9 @@ def steered(label: str, hits: Sequence[float], nll: Sequence[float], words: Sequ
 def test_a_row_by_hand() -> None:
     good = steered("good", [1, 1, 0, 1], [2.0, 2.0, 2.0, 4.0], ["a b", "a b", "a b", "a c d e"])
     bad = steered("bad", [0, 0, 0, 0], [4.0, 4.0, 4.0, 8.0], ["a a", "a a", "a a", "a a a a"])
-    everything, found, _ = tabulate([*good, *bad], "fudge").to_json()
+    everything, found, _ = tabulate([*good, *bad], {(2.0, 8): 1.05}, "fudge").to_json()
     assert (found["label"], found["strength"], found["k"], found["n"]) == ("good", 2.0, 8, 4)
-    assert (found["accuracy"], found["tokens"]) == (0.75, 2.5)
+    assert (found["accuracy"], found["tokens"], found["overhead"]) == (0.75, 2.5, 1.05)
     assert found["perplexity"] == pytest.approx(np.e)  # a nat a token
     assert found["distinct_1"] == pytest.approx((2 / 4 + 5 / 6) / 2)  # by seed
     assert found["distinct_2"] == pytest.approx((1 / 2 + 4 / 4) / 2)

@@ -47,14 +47,6 @@ def test_a_metric_scores_explains_or_says_why_not() -> None:
     assert judge_by("nothing", always(NOTHING), Example("a", text="one")) == Judgement("nothing", None, "no tokens")
 
 
-def test_what_a_metric_remarks_about_a_text_stands_with_its_score() -> None:
-    explanation = {"quality": {"evaluators": [], "remarks": ["a text of one sentence leaves only the mask to read"]}}
-    bare = Scores({"quality": np.array([-7.6])}, "bare", explanations=[explanation])
-    found = judge_by("coherence", always(bare), Example("a", text="...."))
-    assert found.notes == ("coherence: a text of one sentence leaves only the mask to read",)
-    assert "Note: coherence: a text of one sentence leaves only the mask to read." in show_judgements([found])
-
-
 def test_judgements_show_their_scales_and_counts_without_decimals_and_escape_everything() -> None:
     lines = (Line(HOSTILE, (Piece(HOSTILE, 1.0, 1.0), Piece("plain"))),)
     found = [Judgement("MARS", 0.5, None, lines), Judgement(HOSTILE, None, HOSTILE), Judgement("word count", 3)]
