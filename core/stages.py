@@ -209,8 +209,6 @@ class Stages:
     # whether this is the first process of a distributed run. The other processes help to build the stages that are
     # built `together`, and wait for all others; they never rename a folder.
     first: bool = True
-    # seconds after which a waiting process gives up
-    patience: float = 24 * 3600.0
 
     def get(
         self,
@@ -229,8 +227,6 @@ class Stages:
         call `build`, which must let only the first one write. With `any_name`, a stage of another name that depends on
         the same is taken, so that equal work is done once. After a kill, `build` gets the folder as it was left, and
         must check what it reads there.
-
-        Raises TimeoutError in a process that has waited too long for the first one.
         """
         final, depends = self._place(name, depends, [build] if code is None else code)
         if any_name:
@@ -239,7 +235,8 @@ class Stages:
         if not self.first and not is_whole(final):
             if together:
                 build(final.with_name(f"{final.name}.partial"))
-            self._wait_for(final)
+            while not is_whole(final):
+                time.sleep(0.2)
         if not is_whole(final):
             with _lock(final):
                 self._build(final, depends, build)
@@ -283,15 +280,6 @@ class Stages:
         plain: dict[str, Any] = json.loads(_encode(depends, types))
         plain[CODE] = hash_sources([*code, *types])
         return Path(self.root) / f"{name}-{fingerprint(plain)}", plain
-
-    def _wait_for(self, final: Path) -> None:
-        until = time.monotonic() + self.patience
-        while not is_whole(final):
-            if time.monotonic() > until:
-                raise TimeoutError(
-                    f"the first process must build {final}, but has not done so in {self.patience:.0f} s"
-                )
-            time.sleep(0.2)
 
 
 @dataclass(frozen=True)

@@ -131,11 +131,6 @@ def test_other_processes_build_with_the_first_one_where_all_are_needed(tmp_path:
     assert (kept / "model").is_file()
 
 
-def test_a_process_that_waits_in_vain_says_so(tmp_path: Path):
-    with pytest.raises(TimeoutError, match="the first process must build"):
-        Stages(tmp_path, first=False, patience=0.3).get("model", {"a": 1}, partial(build, never))
-
-
 @pytest.mark.parametrize("value", [np.zeros(2), Path("model"), {1, 2}, b"bytes", float("nan")])
 def test_a_dependency_without_a_json_form_is_an_error(tmp_path: Path, value: object):
     with pytest.raises((TypeError, ValueError), match=r"not JSON (serializable|compliant)"):
