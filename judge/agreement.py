@@ -38,7 +38,7 @@ PAIR_CELLS = ("aspect", "statistic", "metric_a", "metric_b", "better", "n", "dif
 PAIR_SHOWN = ("metric_a", "metric_b", "better", "p_value", "difference", "n", "aspect")
 RANKING_SHOWN = ("cluster", "metric", "agreement", "n", "aspect", "statistic")
 PAIRS_CAPTION = (
-    "metric_a minus metric_b. p_value: two-sided, by flips of inputs, "
+    "metric_a minus metric_b. p_value: two-sided, by flips of inputs (below 30 inputs by swaps of their scores), "
     "adjusted for all pairs of an aspect (step-down of the largest statistic); better: below {level:g}."
 )
 RANKING_CAPTION = (

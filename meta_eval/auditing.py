@@ -216,21 +216,26 @@ def audit_edit(before: ArrayLike, after: ArrayLike, *, layout: Layout | None = N
     )
 
 
-def _estimate_standardised(values: Floats, scores: Floats, layout: Layout) -> Estimate:
-    """The mean of `values` in standard deviations of `scores`, both of shape (n,); undefined if the scores are equal.
+def standardised_mean(values: Floats, scores: Floats, weights: Floats) -> Floats:
+    """Computes the mean of `values` in standard deviations of `scores`, both of shape (n,), for weights (rows, n).
 
-    The variance has n - 1 in its denominator.
+    The variance has n - 1 in its denominator. NaN if the scores do not vary.
     """
+    total = weights.sum(axis=-1)
+    means = (weights @ values) / total
     centred = scores - scores.mean()
+    squares = weights @ centred**2 - (weights @ centred) ** 2 / total
+    variance = np.maximum(squares, 0.0) / (total - 1)
+    spread = np.sqrt(variance)
     least = 1e-12 * np.abs(centred).max()
+    return divide_known(means, np.where(spread > least, spread, 0.0))
+
+
+def _estimate_standardised(values: Floats, scores: Floats, layout: Layout) -> Estimate:
+    """`standardised_mean` with its interval over inputs."""
 
     def average(inputs: Floats) -> Floats:
-        weights = inputs[:, layout.inputs]
-        total = weights.sum(axis=-1)
-        means = (weights @ values) / total
-        squares = weights @ centred**2 - (weights @ centred) ** 2 / total
-        spread = np.sqrt(np.maximum(squares, 0.0) / (total - 1))
-        return divide_known(means, np.where(spread > least, spread, 0.0))
+        return standardised_mean(values, scores, inputs[:, layout.inputs])
 
     return estimate_weighted(average, layout).only
 

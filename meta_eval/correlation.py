@@ -5,14 +5,12 @@ that count have only one value of `x` or of `y`, or if no pair counts.
 """
 
 import math
-from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from meta_eval.design import Floats, Indices, Mask, to_columns
 
-Kind = Literal["pearson", "spearman", "kendall"]
 Column = Floats  # of shape (n,)
 Weights = Floats  # of shape (resamples, n)
 Correlations = Floats  # of shape (resamples,)

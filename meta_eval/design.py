@@ -114,20 +114,27 @@ def find_common(values: Floats, names: Sequence[str] | None = None) -> tuple[Mas
     fullest = is_known.sum(axis=1).max(initial=0)
     least = max(1, LEAST_COMMON * fullest)
     order = sorted(range(len(values)), key=lambda row: names[row] if names else row)
+    best_rows = np.zeros(len(values), dtype=np.bool_)
+    best_columns = np.ones(values.shape[1], dtype=np.bool_)
     largest = (0, 0)
-    best = (np.zeros(len(values), dtype=np.bool_), np.ones(values.shape[1], dtype=np.bool_))
     for first in order:
         rows, columns = _grow(is_known, first, order, least)
         size = (int(rows.sum()), int(columns.sum()))
         if size > largest:
             largest = size
-            best = (rows, columns)
+            best_rows = rows
+            best_columns = columns
         if rows.all():
             break
-    return best
+    return best_rows, best_columns
 
 
-def _grow(is_known: Mask, first: int, order: Sequence[int], least: float) -> tuple[Mask, Mask]:
+def _grow(
+    is_known: Mask,
+    first: int,
+    order: Sequence[int],
+    least: float,
+) -> tuple[Mask, Mask]:
     """The rows that can be compared with the row `first`, each time the one that keeps most columns."""
     rows = np.zeros(len(is_known), dtype=np.bool_)
     columns = np.ones(is_known.shape[1], dtype=np.bool_)

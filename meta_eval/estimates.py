@@ -219,14 +219,11 @@ class Estimates:
         upper = t_quantile(self.freedom, confidence)
         if self.scale == "mean":
             skewness = (self.parts**3).sum(axis=0) / errors**3
-            below = errors * _bend(upper, skewness)
-            above = errors * _bend(-upper, skewness)
-            return self.values - below, self.values - above
+            return self.values - errors * _bend(upper, skewness), self.values - errors * _bend(-upper, skewness)
         if self.scale == "correlation":
             inside = np.clip(self.values, -1 + 1e-12, 1 - 1e-12)
             half = upper * errors / (1 - inside**2)
-            middle = np.arctanh(inside)
-            return np.tanh(middle - half), np.tanh(middle + half)
+            return np.tanh(np.arctanh(inside) - half), np.tanh(np.arctanh(inside) + half)
         low = self.values - upper * errors
         high = self.values + upper * errors
         if self.scale == "share":
@@ -238,12 +235,14 @@ class Estimates:
         few = self.few
         lows, highs = self.bound(confidence) if few is None else (self.values, self.values)
         shown = np.clip(self.shown, 0.0, 1.0) if self.scale == "share" else self.shown
-        unstable = np.isnan(self.parts).any(axis=0)
+        is_unstable: Mask = np.any(np.isnan(self.parts), axis=0)
         estimates = []
-        for i, (value, low, high) in enumerate(np.stack([shown, lows, highs], axis=1).tolist()):
+        for value, low, high, unstable in zip(
+            shown.tolist(), lows.tolist(), highs.tolist(), is_unstable.tolist(), strict=True
+        ):
             if math.isnan(value):
                 estimates.append(Estimate.undefined(self.reason or UNDEFINED))
-            elif few is not None or unstable[i]:
+            elif few is not None or unstable:
                 estimates.append(Estimate.undefined(few or UNSTABLE, value))
             elif math.isnan(low):
                 estimates.append(Estimate(value, value, value, NO_SPREAD))
@@ -355,10 +354,8 @@ def estimate_from_parts(
 
 def gather(rows: Floats, layout: Layout) -> Floats:
     """Sums values of rows, of shape (n, k), by unit; returns shape (units, k)."""
-    sums = np.zeros((rows.shape[1], layout.unit_count))
-    for place, column in enumerate(rows.T):
-        sums[place] = np.bincount(layout.units, column, minlength=layout.unit_count)
-    return sums.T
+    sums = [np.bincount(layout.units, column, minlength=layout.unit_count) for column in rows.T]
+    return np.reshape(sums, (len(sums), layout.unit_count)).T.astype(np.float64)
 
 
 def estimate_mean(values: Floats, layout: Layout, scale: Scale = "mean") -> Estimates:
@@ -412,14 +409,13 @@ def estimate_share(wins: Floats, layout: Layout) -> Estimates:
     """
     columns = np.reshape(wins, (len(wins), -1))
     known = ~np.isnan(columns)
-    won = gather(np.where(known, columns, 0.0), layout)
-    rows = gather(known.astype(np.float64), layout)
     sizes = measure_design_effects(columns, layout)
-    won = np.vstack([won, sizes, 0 * sizes])
-    rows = np.vstack([rows, sizes, sizes])
+    won = np.vstack([gather(np.where(known, columns, 0.0), layout), sizes, np.zeros(len(sizes))])
+    rows = np.vstack([gather(known.astype(np.float64), layout), sizes, sizes])
+
     shares = _divide_sums(won, rows, (PRIOR, PRIOR), "share")
-    rows_of_inputs = np.bincount(layout.inputs[known.any(axis=1)])
-    return replace(shares, is_known_variance=bool(rows_of_inputs.max(initial=0) <= 1))
+    is_independent = layout.input_count == len(wins) or not repeats(layout, known.sum(axis=1) > 0)
+    return replace(shares, is_known_variance=is_independent)
 
 
 def estimate_difference(differences: Floats, layout: Layout, unit: float = 1.0) -> Estimates:
@@ -430,6 +426,11 @@ def estimate_difference(differences: Floats, layout: Layout, unit: float = 1.0) 
     return estimate_share((1 + differences / unit) / 2, layout).rescale(2 * unit, -unit)
 
 
+def repeats(layout: Layout, kept: Mask) -> bool:
+    """Whether an input has several of the rows that are kept, of shape (n,)."""
+    return bool(np.bincount(layout.inputs[kept]).max(initial=0) > 1)
+
+
 def measure_design_effects(columns: Floats, layout: Layout) -> Floats:
     """Measures how many rows say as much as one independent row (Kish 1965), by columns of wins (n, k); shape (k,).
 
@@ -437,6 +438,8 @@ def measure_design_effects(columns: Floats, layout: Layout) -> Floats:
     inputs have a row that is not the most frequent outcome.
     """
     effects = np.ones(columns.shape[1])
+    if layout.input_count == len(columns):
+        return effects
     for place, column in enumerate(columns.T):
         known = ~np.isnan(column)
         inputs = layout.inputs[known]
@@ -450,8 +453,7 @@ def measure_design_effects(columns: Floats, layout: Layout) -> Floats:
         contrary = np.unique(inputs[wins != outcomes[counts.argmax()]])
         if len(contrary) >= FEWEST_CONTRARY:
             by_input = np.bincount(inputs, wins - wins.mean())
-            effect = float(by_input @ by_input) / len(wins) / wins.var()
-            effects[place] = np.clip(effect, 1.0, most)
+            effects[place] = np.clip(float(by_input @ by_input) / len(wins) / wins.var(), 1.0, most)
     return effects
 
 
@@ -477,8 +479,7 @@ def flip_signs(shares: Floats, seed: int = 0, fitted: float = 0.0) -> Floats:
     def flip(swapped: Mask) -> Floats:
         return np.abs(total - 2 * (swapped @ unit)).clip(min=ROUNDING)
 
-    rows = max(1, BATCH // max(shares.shape))
-    return step_down(observed, map(flip, list_flips(len(shares), seed, rows)))
+    return step_down(observed, map(flip, list_flips(len(shares), seed, rows=max(1, BATCH // max(shares.shape)))))
 
 
 def list_flips(units: int, seed: int, rows: int) -> Iterator[Mask]:

@@ -12,18 +12,29 @@ statistic must show it too: together they found one in .02 to .06.
 
 Intervals cannot replace these tests if a label is rare, because the value under independence is no difference of
 estimates.
+
+Two metrics of few inputs are compared by swaps (Deutsch, Dror & Roth 2021, "A Statistical Analysis of Summarization
+Evaluation Metrics using Resampling Methods"). If they were equally good, it would not matter which of them gave which
+score. Both are standardised, or ranked, and the scores of an input are swapped. This departs from the paper's
+PERM-BOTH, which swaps single outputs and so takes outputs for one input as independent: it called equally good metrics
+different in .19 of simulated studies of 30 inputs and 8 systems.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
+from typing import Literal
 
 import numpy as np
 from scipy.special import ndtri
 
 from meta_eval.correlation import average_ranks
 from meta_eval.design import Floats, Indices, Layout, Mask
-from meta_eval.estimates import BATCH, Estimate, flip_signs, gather, step_down, t_quantile
+from meta_eval.estimates import BATCH, Estimate, flip_signs, gather, list_flips, step_down, t_quantile
 
+Kind = Literal["pearson", "spearman", "kendall"]
+
+FEWEST_FOR_FLIPS = 30  # inputs; of fewer, flips find true differences of metrics too rarely
 PERMUTATIONS = 1999
 FEWEST_PERMUTATIONS = 199  # of very many texts
 MOST_ORDERED = 20_000_000  # texts of all permutations
@@ -283,3 +294,66 @@ def widen_interval(estimate: Estimate, looked_at: int) -> Estimate:
         high=float(np.tanh(wide_high)),
         reason=estimate.reason,
     )
+
+
+def swap_metrics(
+    columns: Sequence[Floats],
+    ratings: Floats,
+    layout: Layout,
+    kind: Kind,
+    seed: int = 0,
+) -> Floats:
+    """Computes two-sided p-values, of shape (pairs,), that two metrics agree equally well with ratings, by swaps.
+
+    All pairs share the swaps of inputs, and are adjusted together. A pair's differences are divided by their spread, so
+    that all pairs have one scale. A swap that leaves a metric without variation counts as a correlation of 0.
+    """
+    y = _transform(ratings, kind)
+    pairs = [*combinations([_transform(column, kind) for column in columns], 2)]
+    correlate = _correlate_signs if kind == "kendall" else _correlate_rows
+
+    def subtract_pairs(swaps: Mask) -> Floats:
+        is_swapped = swaps[:, layout.inputs]
+        differences = []
+        for first, second in pairs:
+            a = np.where(is_swapped, second, first)
+            b = np.where(is_swapped, first, second)
+            differences.append(correlate(a, y) - correlate(b, y))
+        return np.stack(differences, axis=1)
+
+    observed = subtract_pairs(np.zeros((1, layout.input_count), dtype=np.bool_))[0]
+    rows = max(1, BATCH // len(y))
+    null = np.concatenate([subtract_pairs(swaps) for swaps in list_flips(layout.input_count, seed, rows)])
+    spread = np.sqrt((null**2).mean(axis=0))
+    scale = np.where(spread > ROUNDING, spread, np.inf)  # metrics that are alike do not differ
+    return step_down(np.abs(observed) / scale, np.abs(null) / scale)
+
+
+def _transform(x: Floats, kind: Kind) -> Floats:
+    """The scores with mean 0 and deviation 1, or their ranks; ranks of Kendall stay, so that equal ones tie."""
+    values = x if kind == "pearson" else average_ranks(x)
+    if kind == "kendall":
+        return values
+    centred = values - values.mean()
+    centred /= np.abs(centred).max() or 1.0
+    return centred / (centred.std() or 1.0)
+
+
+def _correlate_rows(x: Floats, y: Floats) -> Floats:
+    """Pearson's r of each row of x, of shape (rows, n), with y; 0 for a row without variation."""
+    centred = x - x.mean(axis=1, keepdims=True)
+    of_ratings = y - y.mean()
+    spread = np.sqrt((centred**2).sum(axis=1) * (of_ratings @ of_ratings))
+    return np.divide(centred @ of_ratings, spread, out=np.zeros(len(x)), where=spread > ROUNDING)
+
+
+def _correlate_signs(x: Floats, y: Floats) -> Floats:
+    """Kendall's tau-b of each row of x, of shape (rows, n), with y; 0 for a row without variation."""
+    of_ratings = np.sign(np.subtract.outer(y, y)).ravel()
+    rows = max(1, BATCH // len(of_ratings))
+    blocks = []
+    for start in range(0, len(x), rows):
+        block = x[start : start + rows]
+        signs = np.sign(block[:, :, None] - block[:, None, :]).reshape(len(block), -1)
+        blocks.append(_correlate_rows(signs, of_ratings))
+    return np.concatenate(blocks)

@@ -9,10 +9,11 @@ from itertools import combinations
 import numpy as np
 
 from core.settings import Fraction, checked_dataclass
-from meta_eval.correlation import CORRELATIONS, Kind
+from meta_eval.correlation import CORRELATIONS
 from meta_eval.design import Floats, Layout, Mask, find_common, restrict
 from meta_eval.estimates import Estimate, clusters, smallest_p
 from meta_eval.grouping import estimate_correlations, explain_undefined
+from meta_eval.permuted import FEWEST_FOR_FLIPS, Kind, swap_metrics
 from meta_eval.scored_set import ScoredSet
 
 
@@ -26,7 +27,7 @@ class MetricPair:
     n: int
     # the statistic of metric a minus that of metric b
     difference: Estimate
-    # of flips of inputs: two-sided, adjusted for all pairs of the ranking; NaN if there is no test
+    # of flips or swaps of inputs: two-sided, adjusted for all pairs of the ranking; NaN if there is no test
     p_value: float
     # the metric that agrees better; a dash where the test does not separate the two
     better: str
@@ -112,7 +113,10 @@ def _explain_undefined_where_scored(x: Floats, y: Floats, layout: Layout) -> str
 
 
 def compare_metrics(scored: ScoredSet, ranking: Ranking, seed: int = 0) -> tuple[MetricPair, ...]:
-    """Compares every pair of ranked metrics on the examples of the ranking; p-values are adjusted for all pairs."""
+    """Compares every pair of ranked metrics on the examples of the ranking; p-values are adjusted for all pairs.
+
+    Flips of inputs test the differences; swaps of both metrics' scores where inputs are few.
+    """
     names = [*ranking.agreement]
     if len(names) < 2:
         return ()
@@ -123,11 +127,14 @@ def compare_metrics(scored: ScoredSet, ranking: Ranking, seed: int = 0) -> tuple
     found = estimate_correlations(CORRELATIONS[comparison.statistic], columns, ratings, layout)
     first, second = np.triu_indices(len(names), 1)
     differences = found.subtract(first, second)
-    p_values = differences.test(seed)
+    if layout.input_count < FEWEST_FOR_FLIPS:
+        p_values = swap_metrics(columns, ratings, layout, comparison.statistic, seed)
+    else:
+        p_values = differences.test(seed)
     no_test: str | None = None
     least = smallest_p(layout.unit_count)
     if least >= comparison.level:
-        smallest = f"the smallest p-value of these flips is {least:.2g}"
+        smallest = f"the smallest p-value of these swaps is {least:.2g}"
         no_test = f"{smallest}, so no test can reach the level {comparison.level:g}"
     compared = []
     for (a, b), difference, p_value in zip(combinations(names, 2), differences.show(), p_values.tolist(), strict=True):

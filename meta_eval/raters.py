@@ -138,10 +138,10 @@ def _sum_distances(counts: Floats, coordinates: Sequence[Floats]) -> Floats:
     return np.sum(distances, axis=0)
 
 
-def correlate_raters(ratings: ArrayLike, layout: Layout | None = None) -> Estimate:
-    """Estimates the mean correlation (Spearman) of two raters, over all pairs of raters for which it is defined."""
+def correlate_raters(ratings: ArrayLike, kind: Kind = "spearman", *, layout: Layout | None = None) -> Estimate:
+    """Estimates the mean correlation of two raters, over all pairs of raters for which it is defined."""
     table, layout = _keep_rated_units(ratings, layout, fewest=2)
-    correlation = _weigh_correlation(table, "spearman", layout, "global")
+    correlation = _weigh_correlation(table, kind, layout, "global")
     if correlation is None:
         return Estimate.undefined(NO_PAIR)
     return estimate_weighted(correlation, layout, scale="correlation").only

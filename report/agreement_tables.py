@@ -9,7 +9,7 @@ from meta_eval.agreement import Agreement
 from meta_eval.design import FEWEST_TEXTS, Floats, Layout
 from meta_eval.estimates import Estimate
 from meta_eval.labels import PEOPLE, SingleAgreement
-from meta_eval.raters import correlate_raters, find_ceiling, krippendorff_alpha, name_scale
+from meta_eval.raters import Kind, correlate_raters, find_ceiling, krippendorff_alpha, name_scale
 from report.tables import Row, Table, pick
 from report.wording import format_number, join_names
 
@@ -99,6 +99,7 @@ def among_table(
     title: str,
     raters: Mapping[str, Floats],
     layout: Layout,
+    kind: Kind = "spearman",
 ) -> Table:
     """Tabulates the agreement among the raters of each aspect, from ratings of shape (raters, units)."""
     rows: list[Row] = []
@@ -109,12 +110,12 @@ def among_table(
             "raters": len(table),
             "scale": scale,
             "alpha": krippendorff_alpha(table, scale, layout=layout),
-            "between_raters": correlate_raters(table, layout),
-            "ceiling": find_ceiling(table, layout=layout),
+            "between_raters": correlate_raters(table, kind, layout=layout),
+            "ceiling": find_ceiling(table, kind, layout=layout),
         }
         rows.append(cells)
     caption = (
-        "alpha is for ratings of this scale, correlations are Spearman's, the ceiling is Spearman-Brown's. "
+        f"alpha is for ratings of this scale, correlations are {kind.title()}'s, the ceiling is Spearman-Brown's. "
         "Intervals: 95 %, over inputs."
     )
     return Table(title, caption, rows)

@@ -23,7 +23,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from meta_eval.correlation import CORRELATIONS, Kind
+from meta_eval.correlation import CORRELATIONS
 from meta_eval.cues import Cues, agreement_beyond_cues
 from meta_eval.design import Floats, Layout, lay_out
 from meta_eval.estimates import Estimate, estimate_mean, estimate_share
@@ -33,8 +33,11 @@ from meta_eval.judges import compare_judges
 from meta_eval.labels import agree_with_single, estimate_accuracy, estimate_harshness, estimate_kappa
 from meta_eval.length_control import control_length
 from meta_eval.permuted import (
+    FEWEST_FOR_FLIPS,
+    Kind,
     measure_correlation_chance,
     measure_label_chance,
+    swap_metrics,
 )
 from meta_eval.preferences import Preferences
 from meta_eval.raters import find_ceiling, krippendorff_alpha
@@ -310,6 +313,8 @@ def draw_metrics(rng: np.random.Generator, inputs: int, kind: str, r: float, sta
     found = estimate_correlations(CORRELATIONS[statistic], columns, y, layout).subtract([0, 0, 1], [1, 2, 2])
     yield "difference of metrics", Held(found.show()[0], 0.0)
     p_values = found.test()
+    if inputs < FEWEST_FOR_FLIPS:
+        p_values = swap_metrics(columns, y, layout, statistic)
     yield "equal metrics differ", bool(p_values.min() < LEVEL)
 
 

@@ -11,15 +11,18 @@ from meta_eval.design import Floats, lay_out
 from meta_eval.estimates import Estimate
 from meta_eval.labels import agree_on_labels
 from meta_eval.permuted import (
+    Kind,
     compare_verdicts,
     measure_correlation_chance,
     measure_label_chance,
     measure_preference_chance,
     permute_inputs,
+    swap_metrics,
     widen_interval,
 )
 from meta_eval.preferences import Preferences, agree_on_preferences
 from tests.meta_eval.coverage import draw_normal, lay_inputs
+from tests.meta_eval.sets import ORACLES
 
 YES_NO = np.array([0.0, 1.0])
 
@@ -125,3 +128,33 @@ def test_an_interval_is_widened_on_fishers_scale() -> None:
     assert widen_interval(found, 1) == found
     wide = widen_interval(found, 10)
     assert math.atanh(0.5) - math.atanh(wide.low) == pytest.approx(0.1 * stats.norm.ppf(1 - 0.0025), rel=1e-3)
+
+
+@pytest.mark.parametrize("kind", ["pearson", "spearman", "kendall"])
+def test_swaps_equal_a_loop_over_all_of_them(kind: Kind) -> None:
+    """Six inputs of five outputs: the scores of both metrics of an input are swapped in all ways that differ."""
+    rng = np.random.default_rng(0)
+    layout = lay_out(30, inputs=np.repeat(np.arange(6), 5).tolist())
+    y = np.round(rng.normal(size=30), 1)
+    a, b = (y + noise * rng.normal(size=30) for noise in (0.5, 2.0))
+    oracle = ORACLES["kendall" if kind == "kendall" else "pearson"]
+
+    def transform(x: Floats) -> Floats:
+        values = stats.rankdata(x) if kind != "pearson" else x
+        return values if kind == "kendall" else (values - values.mean()) / values.std()
+
+    u, v, z = (transform(x) for x in (a, b, y))
+
+    def gap(swapped: Floats) -> float:
+        one, other = np.where(swapped, v, u), np.where(swapped, u, v)
+        return oracle(one, z) - oracle(other, z)
+
+    patterns = [np.array([k >> i & 1 for i in range(6)], dtype=bool)[layout.inputs] for k in range(64)]
+    gaps = np.array([abs(gap(pattern)) for pattern in patterns])
+    found = swap_metrics([a, b], y, layout, kind)
+    assert found[0] == pytest.approx(np.mean(gaps >= gaps[0] - 1e-9))
+
+
+def test_metrics_that_are_alike_do_not_differ() -> None:
+    y = np.random.default_rng(0).normal(size=12)
+    assert swap_metrics([y, y, 2 * y], y, lay_out(12), "spearman").tolist() == [1.0] * 3

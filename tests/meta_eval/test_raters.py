@@ -14,7 +14,7 @@ from meta_eval.raters import (
     find_ceiling,
     krippendorff_alpha,
 )
-from tests.meta_eval.sets import rho
+from tests.meta_eval.sets import ORACLES
 
 NAN = math.nan
 
@@ -88,13 +88,14 @@ def test_a_ceiling_within_small_systems_says_that_they_are_small():
     assert find_ceiling(table, layout=layout, grouping="within_systems").reason == FEW_TEXTS
 
 
-def test_correlations_of_raters_equal_a_loop():
+@pytest.mark.parametrize("kind", ["pearson", "spearman"])
+def test_correlations_of_raters_equal_a_loop(kind):
     expected = []
     for first, second in combinations(np.array(OTHER), 2):
         at = ~np.isnan(first + second)
-        expected.append((rho(first[at], second[at]), at.sum()))
+        expected.append((ORACLES[kind](first[at], second[at]), at.sum()))
     values, sizes = zip(*expected, strict=True)
-    found = correlate_raters(OTHER)
+    found = correlate_raters(OTHER, kind)
     assert found.value == pytest.approx(np.average(values, weights=sizes))
     assert found.low < found.value < found.high  # 20 units
 
