@@ -28,7 +28,7 @@ from matplotlib.figure import Figure
 from core.scores import Scores
 from data.sets.ctrleval import load_ctrleval
 from data.sets.public import RATED
-from meta_eval.agreement import NOT_METRICS, list_agreement
+from meta_eval.agreement import list_agreement
 from meta_eval.estimates import Estimate
 from meta_eval.grouping import difference
 from meta_eval.scored_set import ScoredSet
@@ -53,7 +53,6 @@ COLUMNS = {
 }
 COMPARED: Mapping[str, Any] = {"spearman": "global", "within_systems": "within_systems"}  # the grouping of a column
 CLAIM = ["claim", "in the paper", "over all texts", "within systems", "n", "here"]
-SYSTEMS = ["set, aspect", "systems", "name alone", "best metric", "over all texts", "within systems"]
 RELATIVE = {
     "accuracy": "accuracy",
     "hsr_1": "HSR of G1",
@@ -158,21 +157,17 @@ def show_figure(figure: float) -> str:
 
 
 def write_table(name: str, figures: Figures) -> Iterator[Cells]:
-    """Writes the rows of a table of agreement, then those that are printed in the paper."""
+    """Writes the rows of a table of agreement."""
     spec = SPEC["tables"][name]
     rows = list_rows(spec, figures)
     columns = []
     for column in COLUMNS:
-        values = {row[column][0] for row in rows.values()}
-        if values != {None}:
+        if any(row[column][1] is not None for row in rows.values()):  # an interval
             columns.append(column)
     yield ["", "n", *[COLUMNS[column] for column in columns]]
     for title, row in rows.items():
         cells = [show(row[column]) for column in columns]
         yield [title, str(row["n"]), *cells]
-    empty = [""] * (len(columns) - 1)
-    for title, value in spec.get("published", {}).items():
-        yield [title, "", value, *empty]
 
 
 def list_rows(spec: Mapping[str, Any], figures: Figures) -> dict[str, Row]:
@@ -220,27 +215,6 @@ def find_side(interval: Interval) -> int:
     return int(low > 0) - int(high < 0)
 
 
-def write_systems(name: str, figures: Figures) -> Iterator[Cells]:
-    """Writes what the name of the system alone reaches, beside the best metric of each set."""
-    yield SYSTEMS
-    for title, place in SPEC["systems"][name].items():
-        alone = figures[f"{place}/system_alone"]
-        metrics = {}
-        for key, row in figures.items():
-            metric = key.removeprefix(f"{place}/")
-            if metric in SPEC["names"] and metric not in NOT_METRICS:
-                metrics[metric] = row
-        best = max(metrics, key=lambda metric: metrics[metric]["spearman"][0])
-        yield [
-            title,
-            str(alone["systems"]),
-            show(alone["spearman"]),
-            SPEC["names"][best],
-            show(metrics[best]["spearman"]),
-            show(metrics[best]["within_systems"]),
-        ]
-
-
 def write_file(name: str, figures: Figures) -> Iterator[Cells]:
     """Writes a table that is kept as a CSV file."""
     with (HERE / f"{name}.csv").open(encoding="utf-8", newline="") as file:
@@ -267,7 +241,6 @@ def write_relative(name: str, figures: Figures) -> Iterator[Cells]:
 WRITERS: Mapping[str, Callable[[str, Figures], Iterator[Cells]]] = {
     "table": write_table,
     "claims": write_claims,
-    "systems": write_systems,
     "file": write_file,
     "relative": write_relative,
 }

@@ -7,7 +7,6 @@ import tomllib
 from collections.abc import Iterable, Iterator
 from importlib.metadata import requires
 from pathlib import Path
-from pkgutil import resolve_name
 
 import pytest
 import yaml
@@ -74,16 +73,6 @@ def test_the_house_is_drawn_as_it_is_built():
         room = path.relative_to(ROOT).parts[0]
         upward = {other for other in list_imports(path) & set(height) - {room} if height[other] <= height[room]}
         assert not upward, f"{path.relative_to(ROOT)} imports {upward}"
-
-
-def test_each_room_has_one_function_to_read_first():
-    page = (ROOT / "docs" / "extend.md").read_text(encoding="utf-8")
-    table = page.split("| room | read first | what it shows |\n")[1].split("\n\n")[0]
-    rows = re.findall(r"^\| (\w+) \| `([\w.]+)` \|", table, re.MULTILINE)
-    assert sorted(room for room, _ in rows) == sorted(TOOL["importlinter"]["root_packages"])
-    for room, name in rows:
-        assert name.startswith(f"{room}.")
-        assert resolve_name(name)
 
 
 MACHINE_PATH = re.compile(r"(?<![\w.~-])/(?:work|root|home|Users|mnt)/[\w.-]+")
