@@ -118,6 +118,7 @@ Strings = make_type(Sequence[str], read_list)
 Place = Annotated[str, cyclopts.Parameter(allow_leading_hyphen=True)]  # a file, or - for a standard stream
 if TYPE_CHECKING:
     from data.rating_words import GivenLevels
+    from discriminators.discriminator import Discriminator
     from judge.inputs import (
         Columns,
         GivenScores,
@@ -130,7 +131,6 @@ if TYPE_CHECKING:
     from judge.ray_actors import Ray
     from judge.verdict_files import Labels
     from models.causal import CausalLM
-    from oumg.generation import GuideModel
 
     File = Path | str
     Judge = str | MetricPlan | PairJudge
@@ -140,7 +140,7 @@ else:  # as a command line gives them
     Names = Strings
     File = Place
     Metrics = Judge = Named
-    Source = References = CausalLM = GuideModel = str
+    Source = References = CausalLM = Discriminator = str
 
 
 P = ParamSpec("P")

@@ -19,8 +19,9 @@ from report.study import Study
 from report.tables import Table, pick
 
 if TYPE_CHECKING:
+    from discriminators.discriminator import Discriminator
     from models.causal import CausalLM
-    from oumg.generation import GuideModel, WrittenToken
+    from oumg.generation import WrittenToken
 
 CAPTION = (
     "attribute: the guide's own probability of its attribute, which rises by construction. unguided: the text that the "
@@ -68,7 +69,7 @@ class SteeredText:
         return self.prompt + "".join(token.text for token in self.unguided)
 
 
-def load_models(generator: Any, guide: Any, *, device: str, dtype: str) -> tuple[CausalLM, GuideModel]:
+def load_models(generator: Any, guide: Any, *, device: str, dtype: str) -> tuple[CausalLM, Discriminator]:
     """Loads the generator and the guide that are named. Raises MissingModelError for a model that does not exist."""
     from models.folders import require_model
 
@@ -83,7 +84,9 @@ def load_models(generator: Any, guide: Any, *, device: str, dtype: str) -> tuple
     return lm, load_guide(guide, str(lm.device)) if isinstance(guide, str | Path) else guide
 
 
-def steer_prompts(lm: CausalLM, guide: GuideModel, prompts: Sequence[str], steering: Steering, samples: int) -> Study:
+def steer_prompts(
+    lm: CausalLM, guide: Discriminator, prompts: Sequence[str], steering: Steering, samples: int
+) -> Study:
     """Continues prompts with guidance and without (`judge.steer`)."""
     from discriminators.guides import score_texts
     from models.loading import model_fingerprint, weights_fingerprint

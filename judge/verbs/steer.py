@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Literal
 
 from core.hosts import set_network
 from core.settings import Count, Several, Text
-from judge.options import CausalLM, File, GuideModel, verb
+from judge.options import CausalLM, Discriminator, File, verb
 
 if TYPE_CHECKING:
     from report.study import Study
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 @verb
 def steer(
     generator: File | CausalLM,
-    guide: File | GuideModel,
+    guide: File | Discriminator,
     prompts: Several[Text],
     strength: float = 4.0,
     k: int = 32,
