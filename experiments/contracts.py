@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from core.progress import Progress as Progress
+from report.study import SavedModel as SavedModel
 from report.study import Study as Study
 from report.tables import Table as Table
 

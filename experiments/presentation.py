@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from core.scores import Metric, Scores
 from core.signature import MODEL_LIBRARIES, Setting, signature
 from data.corpus import Corpus
-from experiments.contracts import Run, Study, Table
+from experiments.contracts import Run, SavedModel, Study, Table
 from experiments.training import Trained
 from meta_eval.agreement import CHEAP_CUES, NOT_METRICS, Agreement, agree, list_agreement, note_cues
 from meta_eval.cues import FOLDS
@@ -36,6 +36,7 @@ def present(
     figures: Mapping[str, float] | None = None,
     folders: Mapping[str, Path] | None = None,
     plotted_sets: Sequence[ScoredSet] | None = None,
+    metrics_of: Mapping[str, Sequence[str]] | None = None,
     data: Corpus | None = None,
 ) -> Study:
     """Makes the outcome: what every experiment shows of its sets and models, and what this one adds.
@@ -50,6 +51,7 @@ def present(
         settings: for the signature, which also names `data`.
         figures: by name; a figure replaces the one of a model with its name.
         plotted_sets: the sets to plot, if not all sets with all their metrics.
+        metrics_of: for each model, the metrics that score with it, for its card.
         data: the corpus that the models learned.
     """
     models = models or {}
@@ -57,6 +59,7 @@ def present(
     trained = {name: model for name, model in models.items() if model.is_trained_here}
     kept = {name: model.folder for name, model in trained.items() if model.folder} | {**(folders or {})}
     named = {} if data is None else {"data": data.name}
+    learned = ("", "") if data is None else (data.name, data.licence)
     curves = {model.name: model.curve for model in trained.values()}
     set_notes = [note for scored in sets for note in scored.notes]
     return Study(
@@ -75,7 +78,7 @@ def present(
             plots or {},
             curves,
         ),
-        models=kept,
+        models={name: SavedModel(folder, (metrics_of or {}).get(name, ()), *learned) for name, folder in kept.items()},
         curves=curves,
         notes=list(dict.fromkeys([*notes, *set_notes, *note_cues(rows)])),
         figures={**list_losses(models), **(figures or {})},

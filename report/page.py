@@ -12,7 +12,7 @@ from markupsafe import Markup, escape
 
 from data.text_files import open_atomically
 from meta_eval.estimates import Estimate
-from report import results
+from report import model_cards, results
 from report.asked import describe_winner, sort_pairs, write_answers
 from report.plots import draw_svg
 from report.study import Study
@@ -38,6 +38,7 @@ def write_run(
     found = results.results(outcome, about)
     results.write_plots(outcome, folder, plots)
     results.write_models(outcome, folder)
+    model_cards.write_cards(outcome, found, folder)
     results.write_scores(outcome, folder)
     results.write_tables(outcome.tables, folder / "tables")
     write_answers(outcome.asked, folder / "answers.jsonl")

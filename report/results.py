@@ -199,7 +199,7 @@ def write_models(outcome: Study, folder: Path) -> None:
     for name, model in outcome.models.items():
         copy = folder / "models" / name
         shutil.copytree(
-            model,
+            model.folder,
             copy,
             copy_function=_link,
             ignore=shutil.ignore_patterns(FILES),

@@ -21,6 +21,18 @@ if TYPE_CHECKING:  # keeps matplotlib out of the start
     from meta_eval.scored_set import ScoredSet
 
 
+@dataclass(frozen=True)
+class SavedModel:
+    """A model in HF form (`save_pretrained`) that the runner puts into `models/NAME`, and what its card says."""
+
+    folder: Path
+    # the metrics of the table of agreement that score with it
+    metrics: Sequence[str] = ()
+    # the name of the texts that it learned, and their licence; "" where it is not known
+    corpus: str = ""
+    licence: str = ""
+
+
 @dataclass(frozen=True, eq=False)
 class Study:
     """The answer to a question, with the tables that show it."""
@@ -45,8 +57,8 @@ class Study:
     shown: Sequence[ScoredSet] = ()
     # what judges were asked and what they answered (`answers.jsonl`, `report.asked`)
     asked: Sequence[Mapping[str, Any]] = ()
-    # folders in HF form (`save_pretrained`), which the runner puts into `models/NAME`
-    models: Mapping[str, Path] = field(default_factory=dict)
+    # by name
+    models: Mapping[str, SavedModel] = field(default_factory=dict)
     # points of the learning curve of each model that was trained here, by the name of its training (`curve.json`)
     curves: Mapping[str, Sequence[Mapping[str, float]]] = field(default_factory=dict)
     # further numbers by name (held-out losses, counts)

@@ -209,6 +209,12 @@ def cdm(
             "pooler": pooler.negatives,
         },
         folders={"pooler": pooler_folder},
+        metrics_of={
+            **{judge.name: [row] for row, judge in judges.items()},
+            "amateur": list(metrics),
+            "expert": list(metrics),
+            "pooler": ["cdm_discriminative_classifier"],
+        },
         figures={
             **tables.list_figures(pair, trained.order, learned[GENERATIVE]),
             "dialogues that the pooler learned": len(choose_for_pooler(data, pooler, run.seed)),

@@ -15,7 +15,7 @@ from core.example import Example
 from core.notes import TINY, read_note
 from core.scores import Scores
 from core.stages import fingerprint
-from experiments.contracts import Study, Table
+from experiments.contracts import SavedModel, Study, Table
 from meta_eval.agreement import Agreement
 from meta_eval.estimates import Estimate
 from meta_eval.scored_set import ScoredSet
@@ -115,13 +115,13 @@ def test_models_replace_those_of_an_earlier_run_and_share_their_bytes(tmp_path: 
     (source / "model.safetensors").write_bytes(b"weights")
     (folder / "models" / "old").mkdir(parents=True)
     results.clear_folder(folder)
-    results.write_models(Study(signature="sig", models={"expert": source}), folder)
+    results.write_models(Study(signature="sig", models={"expert": SavedModel(source)}), folder)
     assert read_note(folder / "models" / "expert") == ()
     assert [path.name for path in (folder / "models").iterdir()] == ["expert"]
     assert (folder / "models" / "expert" / "model.safetensors").samefile(source / "model.safetensors")
     assert [path.name for path in folder.iterdir()] == ["models"]
     results.clear_folder(folder)
-    results.write_models(Study(signature="sig", models={"expert": source}, synthetic=True), folder)
+    results.write_models(Study(signature="sig", models={"expert": SavedModel(source)}, synthetic=True), folder)
     assert read_note(folder / "models" / "expert") == (TINY,)
     assert read_note(source) == ()
 

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from core.errors import InputError
 from core.example import Example
 from core.scores import Metric, Scores
-from experiments.contracts import Run, Study
+from experiments.contracts import Run, SavedModel, Study
 from meta_eval.agreement import list_agreement
 from meta_eval.scored_set import ScoredSet
 from report.agreement_tables import tabulate_agreement
@@ -93,7 +93,7 @@ def toy(run: Run, sentences: tuple[Example, ...], gamma: float, ending: str) -> 
         tables=[tabulate_agreement(list_agreement(scored))],
         scored=[scored],
         draw=lambda: {"rating": figure},
-        models={"expert": stage},
+        models={"expert": SavedModel(stage)},
         notes=["the expert is a <toy>"],
         figures={"weight": float(model.weight.detach()), "nothing": float("nan"), "examples": 12},
     )
