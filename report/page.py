@@ -11,6 +11,7 @@ from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup, escape
 
 from data.text_files import open_atomically
+from meta_eval.agreement import CHEAP_CUES
 from meta_eval.estimates import Estimate
 from report import model_cards, results
 from report.asked import describe_winner, sort_pairs, write_answers
@@ -21,6 +22,7 @@ from report.texts import list_texts
 from report.wording import format_interval, format_number
 
 HERE = Path(__file__).parent
+MOST_NAMED = 3  # metrics in the title
 MOST_PAIRS = 200  # that a judge was asked about
 
 
@@ -73,7 +75,7 @@ def render(outcome: Study, run: Mapping[str, Any], config: str) -> str:
     meanings = {name: meaning for name, meaning in define_columns().items() if name in columns}
     return environment.from_string((HERE / "page.html.jinja").read_text(encoding="utf-8")).render(
         run={**run, "config": config},
-        heading=run["verb"] or run["experiment"],
+        heading=name_run(outcome, run["verb"] or run["experiment"]),
         style=Markup((HERE / "page.css").read_text(encoding="utf-8")),
         script=Markup((HERE / "page.js").read_text(encoding="utf-8")),
         meanings=meanings,
@@ -101,6 +103,16 @@ def break_names(text: str) -> Markup:
     Markup('mars_<wbr>to_<wbr>20 &lt;x&gt;')
     """
     return Markup(str(escape(text)).replace("_", "_<wbr>"))
+
+
+def name_run(outcome: Study, called: str) -> str:
+    """Writes the title of the page: verb or experiment, with its metrics (if few) and sets."""
+    sets = [scored for scored in (*outcome.scored, *outcome.shown) if scored.scores]
+    if not sets:
+        return called
+    metrics = list(dict.fromkeys(name for scored in sets for name in scored.scores if name != CHEAP_CUES))
+    named = ", ".join(metrics) if len(metrics) <= MOST_NAMED else f"{len(metrics)} metrics"
+    return f"{called}: {named} on {', '.join(dict.fromkeys(scored.name for scored in sets))}"
 
 
 def define_columns() -> dict[str, str]:

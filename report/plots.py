@@ -14,8 +14,11 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 from core.errors import printable
+from meta_eval.correlation import average_ranks, plain_pearson
+from meta_eval.design import Floats
 from meta_eval.estimates import Estimate
 from meta_eval.scored_set import ScoredSet
+from report.wording import format_number
 
 LARGEST = 1e300  # matplotlib cannot draw a range that overflows
 MOST_POINTS = 2000  # of a panel that are vectors; more of them are pixels
@@ -115,11 +118,21 @@ def scores_against_ratings(scored: ScoredSet, aspect: str | None = None) -> Figu
             color="C0",
             **style,
         )
+        panel.set_title(f"{wrap(metric, PANEL)}\n{describe_correlation(values, ratings)}")
     kind = "known quality (synthetic)" if scored.synthetic else f"human rating of {aspect}"
     figure.supxlabel(wrap(kind, TITLE))
     figure.supylabel("score")
     figure.set_label(f"Scores of each metric by {kind}, a point for each text of {scored.name}.")
     return figure
+
+
+def describe_correlation(values: Floats, ratings: Floats) -> str:
+    """Writes Spearman's correlation of scores and ratings over all texts."""
+    known = ~np.isnan(values + ratings)
+    if known.sum() < 2:
+        return "no correlation"
+    found = plain_pearson(average_ranks(values[known]), average_ranks(ratings[known]))
+    return f"Spearman {format_number(found)}"
 
 
 def make_panels(names: Sequence[str], height: float = 3.3) -> tuple[Figure, list[Axes]]:

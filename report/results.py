@@ -93,14 +93,18 @@ def library_versions() -> dict[str, str]:
 
 
 def name_machine() -> str:
-    """Names the processor and the GPUs that were used, all of which change trained models."""
+    """Names the processor and, if torch was used, its threads, its instructions and the GPUs that were used.
+
+    All of them change trained models.
+    """
     info = Path("/proc/cpuinfo")
     content = info.read_text("utf-8") if info.is_file() else ""
     model = re.search(r"^model name\s*: (.+)$", content, re.MULTILINE)
-    named = [f"{model[1] if model else platform.machine()} ({os.cpu_count()} cores)"]
-    torch: Any = sys.modules.get("torch")
-    if torch is not None and torch.cuda.is_initialized():
-        gpus = range(torch.cuda.device_count())
+    processor = model[1] if model else platform.processor() or platform.machine()
+    named = [f"{processor} ({os.cpu_count()} cores)"]
+    if torch := sys.modules.get("torch"):
+        named += [f"{torch.get_num_threads()} threads", torch.backends.cpu.get_cpu_capability()]
+        gpus = range(torch.cuda.device_count() if torch.cuda.is_initialized() else 0)
         named += [torch.cuda.get_device_name(i) for i in gpus if torch.cuda.max_memory_allocated(i)]
     return ", ".join(named)
 

@@ -301,6 +301,11 @@ def test_a_plot_is_readable_in_a_column_of_8_cm(tmp_path: Path, name: str) -> No
     assert not any(a.overlaps(b) for i, a in enumerate(titles) for b in titles[:i])
 
 
+def test_a_panel_has_its_correlation() -> None:
+    figure = scatter()
+    assert figure.axes[0].get_title().endswith("Spearman 0.082")
+
+
 def test_fewer_than_two_intervals_are_no_plot() -> None:
     assert plot_intervals({"a": ({"b": INTERVALS["b"], "none": INTERVALS["none"]}, "")}) == {}
     assert plot_intervals({"a": (INTERVALS, "")})["a"].axes[0].get_yticks().tolist() == [0, 1]
@@ -328,6 +333,12 @@ def test_a_page_begins_with_the_answer() -> None:
     assert "<h1>toy</h1>" in page
     assert '<p class="verdict">By bert, new looks more human</p>' in page
     assert "<li>a template was removed</li>" in page
+
+
+def test_a_heading_names_metrics_and_sets() -> None:
+    scores = {"a": Scores({"quality": np.array([1.0])}, "a")}
+    page = show(Study(signature="sig", scored=[ScoredSet("toys", (Example("1", "x"),), scores)]))
+    assert "<h1>toy: a on toys</h1>" in page
 
 
 def test_a_page_defines_its_columns_once_and_no_others() -> None:
