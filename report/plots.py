@@ -122,7 +122,8 @@ def scores_against_ratings(scored: ScoredSet, aspect: str | None = None) -> Figu
     kind = "known quality (synthetic)" if scored.synthetic else f"human rating of {aspect}"
     figure.supxlabel(wrap(kind, TITLE))
     figure.supylabel("score")
-    figure.set_label(f"Scores of each metric by {kind}, a point for each text of {scored.name}; correlations are over all texts.")
+    points = f"a point for each text of {scored.name}; correlations are over all texts."
+    figure.set_label(f"Scores of each metric by {kind}, {points}")
     return figure
 
 
