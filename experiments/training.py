@@ -15,6 +15,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, get_type_hints, runtime_checkable
 
+import numpy as np
 from transformers import PreTrainedTokenizerBase
 
 from core.errors import InputError, SettingError
@@ -76,8 +77,13 @@ class Trained:
 
     @property
     def held_out_nll(self) -> float:
-        """The held-out loss of the saved weights of a language model (nats per token, lower is better)."""
-        return min(self.list_points("val/loss"))
+        """The held-out loss of the saved weights of a language model trained here, in nats per token; lower is better.
+
+        Training saves the weights with the lowest loss, or with the largest discrepancy if the learning curve has one.
+        """
+        losses = self.list_points("val/loss")
+        leads = self.list_points("val/discrepancy")
+        return losses[int(np.argmax(leads))] if leads else min(losses)
 
 
 @dataclass(frozen=True)
@@ -169,6 +175,9 @@ class LanguageModelPlan:
     model: Any  # the model to build; `objective.build` receives it
     schedule: LanguageModelSchedule  # the length and learning rate of the training
     objective: Objective
+    # held-out losses of another model after each epoch: the kept epoch is then that with the largest lead
+    against: Sequence[float] | None = None
+    every_epoch: bool = False  # whether the weights of every epoch are kept, too
 
     def train(
         self,
@@ -197,6 +206,8 @@ class LanguageModelPlan:
             make_trainer=run.trainer,
             loggers=run.loggers(name),
             seed=data.seed,
+            against=self.against,
+            every_epoch=self.every_epoch,
         )
 
 

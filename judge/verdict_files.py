@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from core.errors import InputError, SettingError, fault, printable
+from core.errors import InputError, SettingError, fault, printable, setting
 from core.example import SHOWN_COLUMNS
 from data.columns import (
     FIELDS,
@@ -184,6 +184,11 @@ def _read_table(file: InputFile, request: Request) -> ScoredSet:
         "judges": are_named or _have(names, "scores", SCORE),
     }
     if not all(is_there[role] for role in request.needs):
+        key = find_key(header)
+        if key and len(list_words(rows, key)) < len(rows) and not (rater or has_texts or "system" in names):
+            rule = f"rows with one {key} must be of several raters, but no column says who rated"
+            hint = f"{setting('columns.rater', 'COLUMN')} names it; verdicts of several judges are columns"
+            raise SettingError(f"{rule}: {hint}, or labels are a file of their own")
         of_rows = [row["scores"] for row in rows if isinstance(row.get("scores"), Mapping)]
         scorers = [str(name) for scores in of_rows for name in scores]
         free = [name for name in candidates if name not in taken and len(list_words(rows, name)) > 1]

@@ -28,7 +28,7 @@ def links(here: Path) -> None:
         (["--output", "ring/out.jsonl"], "there is no ring"),
         (["--output", "ring"], "found the link ring"),
         (["--output", "link.jsonl"], "output must be a regular file, found the link link.jsonl"),
-        (["--output", "pipe.jsonl"], "found the device or pipe pipe.jsonl; --output - writes to standard output"),
+        (["--output", "pipe.jsonl"], "found the device or pipe pipe.jsonl"),
         (["--output", "o.jsonl", "--report", "a" * 300], "report cannot be"),
         (["--output", "o.jsonl", "--report", "ring"], "report cannot be"),
         (["--output", "o.jsonl", "--report", "in.jsonl/x"], "report cannot be"),
