@@ -51,7 +51,7 @@ from data.scoring import (
     open_scores,
     read_part,
 )
-from data.text_files import MOST_FAULTS, describe_special
+from data.text_files import MOST_FAULTS, STANDARD, describe_special
 from judge.metrics import Planned
 from judge.scoring import load_all
 
@@ -66,12 +66,14 @@ Encoded = dict[str, dict[str, Any]]  # the scores of a chunk by metric, as JSON 
 
 
 def check_output(path: str, given: InputFile) -> Path:
-    """Checks the output path before a model is loaded, and returns it.
+    """Checks the output path before a model is loaded, and returns it; `-` is standard output.
 
     Raises InputError for another ending, for anything but a regular file (a folder, a link, a device), for the input
     file (`given`), and for a path in a folder that does not exist.
     """
     file = Path(str(path))  # it may be called 5
+    if file == STANDARD:
+        return file
     if special := describe_special(file):
         raise InputError([f"output must be a regular file, found {special}"])
     if not file.name.lower().endswith(WRITTEN):

@@ -221,7 +221,7 @@ def run_verb(app: App, words: Sequence[str]) -> int:
                 shown.reset(before)
         if study is None:
             return FINE
-        study.print(make_console())
+        study.print(make_console(stderr=name == "score" and given.get("output") == STANDARD))
         if "report" in given:
             from judge.reports import write_verb
 

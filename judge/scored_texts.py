@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -17,7 +19,7 @@ from core.scores import Scores
 from core.stages import Stages
 from data.input_file import InputFile
 from data.scored import join_name, list_rows, score_records
-from data.text_files import open_atomically
+from data.text_files import STANDARD, open_atomically
 from judge.chunks import (
     Scorer,
     check_output,
@@ -31,6 +33,7 @@ from meta_eval.design import Floats
 from meta_eval.scored_set import ScoredSet
 from report.study import Study
 from report.tables import Row, Table
+from report.terminal import print_file
 from report.wording import format_number
 
 QUANTILES = {
@@ -165,20 +168,26 @@ def score_into(
     """Scores a file in chunks, and writes another (`judge.score`)."""
     path = check_output(output, given)
     file = read_chunks(given, metrics, chunk)
+    is_printed = path == STANDARD
     with TemporaryDirectory() as folder:
-        scorer = Scorer(metrics, file, given.path)
-        if ray is not None:
-            from judge.ray_actors import Ray, RayScorer
+        rows = Path(folder) / "scores.jsonl" if is_printed else path
+        with redirect_stdout(sys.stderr) if is_printed else nullcontext():  # libraries print
+            scorer = Scorer(metrics, file, given.path)
+            if ray is not None:
+                from judge.ray_actors import Ray, RayScorer
 
-            scorer = RayScorer(metrics, file, ray if isinstance(ray, Ray) else Ray(**ray))
-        with step("loading"):
-            signed = scorer.sign()
-        kept = score_file(file, signed, scorer.score, stages or Stages(Path(folder)))
-        parts = write_scores(file, kept, path)
+                scorer = RayScorer(metrics, file, ray if isinstance(ray, Ray) else Ray(**ray))
+            with step("loading"):
+                signed = scorer.sign()
+            kept = score_file(file, signed, scorer.score, stages or Stages(Path(folder)))
+            parts = write_scores(file, kept, rows)
+        if is_printed:
+            print_file(rows)
     scores = {name: Scores.join(parts.pop(name), signature) for name, (signature, _) in signed.items()}
     found = ScoredTexts(file.first, scores)
-    write_meta(found, path)
-    return found.present(given.path.name, given.notes, (path,))
+    if not is_printed:
+        write_meta(found, path)
+    return found.present(given.path.name, given.notes, () if is_printed else (path,))
 
 
 def write_meta(found: ScoredTexts, output: Path) -> None:

@@ -9,11 +9,13 @@ from __future__ import annotations
 import io
 import logging
 import os
+import shutil
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
+from pathlib import Path
 from typing import IO
 
 from rich import progress as bars
@@ -64,6 +66,17 @@ def console(stderr: bool = False) -> Console:
 def table_width(out: Console) -> int:
     """Returns the width of tables on a console: the width of the terminal, or a width that fits a log."""
     return WIDTH_OF_A_TABLE if out.width == WIDTH_OF_A_FILE else out.width
+
+
+def print_file(path: Path) -> None:
+    """Copies the bytes of a file to standard output, until the reader stops."""
+    sys.stdout.flush()
+    try:
+        with path.open("rb") as file:
+            shutil.copyfileobj(file, sys.stdout.buffer)
+        sys.stdout.buffer.flush()
+    except BrokenPipeError:
+        drop(sys.stdout)
 
 
 def say(message: str) -> None:

@@ -1,6 +1,9 @@
-"""Lists the checkpoints and data sets that a run needs and this machine lacks (`dry_run=true`); asks no hub."""
+"""Lists the checkpoints that a run needs, and what of them and of its data this machine lacks (`dry_run=true`).
 
-from collections.abc import Iterator, Mapping
+It asks no hub.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from hydra.errors import InstantiationException
@@ -21,20 +24,38 @@ NAMED = ("experiments.training.Pretrained", "models.conditional.PretrainedLM")
 
 
 def examine(config: DictConfig, unresolved: Mapping[str, Any]) -> int:
-    """Prints what a run of a resolved configuration lacks; returns the exit code: 0 if nothing is missing, else 2.
+    """Prints what a run of a resolved configuration needs; returns the exit code: 2 if it lacks what it will not fetch.
 
     `unresolved` has the settings as typed, with references to others.
     """
     experiment: Any = OmegaConf.to_container(config.experiment)
-    missing = [f"data: {line}" for line in list_missing_data(config)]
+    data = config.get("data") or {}
+    needs: dict[str, list[str]] = {"here": [], "to be fetched": [], "missing": []}
+    absent = "to be fetched" if config.network else "missing"
+    for line in list_missing_data(config):
+        needs[absent if data.get("download") else "missing"].append(f"data: {line}")
     for name in dict.fromkeys(find_checkpoints(experiment)):
-        if find_folder(encoder_source(name)) is None:
-            missing.append(f"{' and '.join(name_settings(unresolved, name))}={name}")
+        is_here = find_folder(encoder_source(name)) is not None
+        needs["here" if is_here else absent].append(f"{' and '.join(name_settings(unresolved, name))}={name}")
+    missing = needs.pop("missing")
+    print("\n".join([f"{config.name} {'lacks what it needs' if missing else 'can run'}", *list_lines(needs)]))
     if not missing:
-        print(f"{config.name}: nothing is missing")
         return FINE
-    terminal.say("\n".join(["missing:", *(f"- {what}" for what in missing)]))
+    terminal.say("\n".join(list_lines({"missing": missing})))
     return BAD_INPUT
+
+
+def list_lines(needs: Mapping[str, Sequence[str]]) -> list[str]:
+    """Lists what a run needs, by state.
+
+    >>> list_lines({"here": ["model.encoder=offline"], "missing": []})
+    ['here:', '- model.encoder=offline']
+    """
+    lines: list[str] = []
+    for state, several in needs.items():
+        if several:
+            lines += [f"{state}:", *(f"- {each}" for each in several)]
+    return lines
 
 
 def find_checkpoints(experiment: Mapping[str, Any]) -> Iterator[str]:

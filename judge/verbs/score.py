@@ -34,7 +34,7 @@ def score(
         levels: the scale of ratings in words, from the worst to the best, or by aspect.
         metric: what `judge.load_metric` takes with `settings`; or several, in a list or by name, without settings. On a
             command line --metric.SETTING VALUE and --metrics.NAME.SETTING VALUE set one.
-        output: the .jsonl file to write. Of a file of any length, the result has the
+        output: the .jsonl file to write; - writes to standard output. Of a file of any length, the result has the
             first examples.
         stages: a folder for finished chunks: after a kill, the same call continues after them.
         chunk: number of examples to score and keep at once.
