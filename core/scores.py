@@ -1,7 +1,7 @@
 """Scores and Metric: what every metric returns, and the contract of a metric."""
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, repeat
 from typing import Any, Literal, Protocol, runtime_checkable
@@ -47,6 +47,46 @@ def required_fields(kind: Any, settings: Mapping[str, Any]) -> tuple[Field, ...]
     return kind.requires
 
 
+@dataclass(frozen=True, eq=False)
+class Repeated(Sequence[Any]):
+    """A sequence that repeats one value and stores it once, such as the reason None of a million rows with scores."""
+
+    value: Any
+    times: int
+
+    def __len__(self) -> int:
+        return self.times
+
+    def __iter__(self) -> Iterator[Any]:
+        return repeat(self.value, self.times)
+
+    def __getitem__(self, place: Any) -> Any:
+        if isinstance(place, slice):
+            chosen = range(self.times)[place]
+            return Repeated(self.value, len(chosen))
+        if -self.times <= place < self.times:
+            return self.value
+        raise IndexError(place)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and tuple(self) == tuple(other)
+
+
+def compress(usual: Any, given: Sequence[Any], n: int) -> Sequence[Any]:
+    """Returns the values as a tuple, or as a `Repeated` if no values are given or all are the usual value."""
+    is_usual = all(value == usual for value in given)
+    if is_usual:
+        return Repeated(usual, len(given) or n)
+    return tuple(given)
+
+
+def join_sequences(parts: Sequence[Sequence[Any]]) -> Sequence[Any]:
+    """Joins the parts; returns an empty tuple if all have only the usual value, which `Scores` then fills in."""
+    if all(isinstance(part, Repeated) for part in parts):
+        return ()
+    return tuple(chain.from_iterable(parts))
+
+
 @dataclass(frozen=True)
 class Scores:
     """The scores of a list of examples, in the order of the examples.
@@ -75,15 +115,14 @@ class Scores:
         n = lengths.pop()
         values = {aspect: np.asarray(column, dtype=np.float64) for aspect, column in self.values.items()}
         object.__setattr__(self, "values", values)
-        given = {
-            "reasons": tuple(self.reasons) or (None,) * n,
-            "dropped_tokens": tuple(map(int, self.dropped_tokens)) or (0,) * n,
-            "explanations": tuple(self.explanations),
-        }
-        for name, entries in given.items():
-            object.__setattr__(self, name, entries)
-            if entries and len(entries) != n:
-                raise ValueError(f"{name} must have one entry per example ({n}), but has {len(entries)}")
+        object.__setattr__(self, "reasons", compress(None, self.reasons, n))
+        object.__setattr__(self, "dropped_tokens", compress(0, [int(count) for count in self.dropped_tokens], n))
+        object.__setattr__(self, "explanations", tuple(self.explanations))
+        for name in ("reasons", "dropped_tokens", "explanations"):
+            count = len(getattr(self, name))
+            may_be_empty = name == "explanations"
+            if count != n and (count or not may_be_empty):
+                raise ValueError(f"{name} must have one entry per example ({n}), but has {count}")
         for aspect, array in self.values.items():
             self._check_aspect(aspect, array)
 
@@ -127,8 +166,8 @@ class Scores:
         return cls(
             values,
             signature,
-            reasons=[*chain.from_iterable(part.reasons for part in parts)],
-            dropped_tokens=[*chain.from_iterable(part.dropped_tokens for part in parts)],
+            reasons=join_sequences([part.reasons for part in parts]),
+            dropped_tokens=join_sequences([part.dropped_tokens for part in parts]),
             explanations=explanations if any(explanations) else (),
             notes=tuple(dict.fromkeys(notes)),
         )

@@ -1,6 +1,7 @@
 """Examples and their scores: what they hold and refuse, and what cannot be scored."""
 
 import pickle
+import sys
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from typing import Any
@@ -131,3 +132,11 @@ def test_faults_of_the_scoring_have_the_indices_of_all_examples() -> None:
     with pytest.raises(ExampleError) as found:
         score_complete(EXAMPLES, ("references",), "m", refuse)
     assert found.value.at == ((1, "a is too long"),)
+
+
+def test_what_is_usual_takes_no_memory_for_each_text() -> None:
+    """A million texts with scores hold one reason and one number of dropped tokens."""
+    parts = [Scores({"q": np.zeros(500)}, "m", reasons=[None] * 500, dropped_tokens=[0] * 500) for _ in range(200)]
+    joined = Scores.join(parts, "m")
+    assert (len(joined.reasons), len(joined.dropped_tokens)) == (100_000, 100_000)
+    assert sys.getsizeof(joined.reasons) + sys.getsizeof(joined.dropped_tokens) < 1000
