@@ -7,7 +7,7 @@ Differences are tested by sign flips of units, adjusted for all pairs of judges 
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
+from functools import partial, reduce
 from itertools import combinations
 
 import numpy as np
@@ -103,27 +103,9 @@ def compare_judges(
     pairs = [*combinations(judges, 2)]
     if not pairs:
         return []
-    changes = [
-        estimate_change(
-            people,
-            judges[a],
-            judges[b],
-            labels,
-            layout,
-        )
-        for a, b in pairs
-    ]
-    tested_changes = [
-        estimate_change(
-            people,
-            judges[a],
-            judges[b],
-            labels,
-            layout,
-            is_tested=True,
-        )
-        for a, b in pairs
-    ]
+    compare = partial(estimate_change, people, labels=labels, layout=layout)
+    changes = [compare(a=judges[a], b=judges[b]) for a, b in pairs]
+    tested_changes = [compare(a=judges[a], b=judges[b], is_tested=True) for a, b in pairs]
     everything = [change for by_name in tested_changes for change in by_name.values()]
     tested = iter(reduce(Estimates.join, everything).test(seed).tolist())
     found: list[JudgeDifference] = []
