@@ -16,7 +16,6 @@ from matplotlib.text import Text
 from core.errors import printable
 from meta_eval.correlation import average_ranks, plain_pearson
 from meta_eval.design import Floats
-from meta_eval.estimates import Estimate
 from meta_eval.scored_set import ScoredSet
 from report.wording import format_number
 
@@ -147,49 +146,6 @@ def make_panels(names: Sequence[str], height: float = 3.3) -> tuple[Figure, list
     for panel in panels[len(names) :]:
         panel.remove()
     return figure, panels[: len(names)]
-
-
-@styled
-def plot_intervals(titled: Mapping[str, tuple[Mapping[str, Estimate], str]]) -> dict[str, Figure]:
-    """Plots each group of estimates with its title: a line per estimate and interval, the highest first.
-
-    Groups with fewer than two intervals are not plotted, because the table shows more.
-    """
-    figures: dict[str, Figure] = {}
-    for key, (estimates, title) in titled.items():
-        known: dict[str, Estimate] = {}
-        for name, estimate in estimates.items():
-            if not np.isnan(estimate.low):
-                known[name] = estimate
-        if len(known) >= 2:
-            figures[key] = draw_intervals(known, title)
-    return figures
-
-
-def draw_intervals(estimates: Mapping[str, Estimate], title: str) -> Figure:
-    """Draws a line for each estimate with its interval, the highest first."""
-    names = sorted(estimates, key=lambda name: -estimates[name].value)
-    labels = [wrap(name) for name in names]
-    lines = len("\n".join(labels).split("\n"))
-    figure = make_figure(1.2 + 0.2 * len(names) + 0.3 * lines)
-    axes = figure.subplots()
-    for place, name in enumerate(names):
-        estimate = estimates[name]
-        axes.plot([estimate.low, estimate.high], [place, place], color="C0")
-        axes.plot(
-            estimate.value,
-            place,
-            marker="o",
-            color="C0",
-        )
-    axes.set_ylim(len(names) - 0.5, -0.5)
-    axes.grid(axis="x", linewidth=0.3, alpha=0.5)
-    axes.axvline(0, color="black", linewidth=0.6)
-    axes.set_yticks(range(len(names)), labels)
-    axes.locator_params(axis="x", nbins=6)
-    figure.set_label(f"{title[:1].upper()}{title[1:]}, the highest first.")
-    figure.supxlabel(wrap(title, TITLE))
-    return figure
 
 
 @styled

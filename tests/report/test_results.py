@@ -23,7 +23,7 @@ from report import results, texts
 from report.agreement_tables import AGREEMENT_CELLS, tabulate_agreement
 from report.explanations import Line, Piece, read_explanation
 from report.page import render
-from report.plots import plot_curves, plot_intervals, save_figure, scores_against_ratings
+from report.plots import plot_curves, save_figure, scores_against_ratings
 from report.texts import list_texts
 
 NAN = math.nan
@@ -271,7 +271,6 @@ def test_answers_of_a_judge_and_probabilities_of_turns_are_shown() -> None:
 
 
 LONG = "cdm_discriminative_classifier_of_several_seeds"
-INTERVALS = {LONG: Estimate(0.5, 0.2, 0.7), "b": Estimate(0.1, -0.1, 0.3), "none": Estimate(0.9, np.nan, np.nan)}
 
 
 def scatter() -> Figure:
@@ -281,7 +280,6 @@ def scatter() -> Figure:
 
 
 FIGURES = {
-    "intervals": lambda: plot_intervals({"a": (INTERVALS, f"agreement with {LONG}, 95 % over inputs")})["a"],
     "scatter": scatter,
 }
 
@@ -304,11 +302,6 @@ def test_a_plot_is_readable_in_a_column_of_8_cm(tmp_path: Path, name: str) -> No
 def test_a_panel_has_its_correlation() -> None:
     figure = scatter()
     assert figure.axes[0].get_title().endswith("Spearman 0.082")
-
-
-def test_fewer_than_two_intervals_are_no_plot() -> None:
-    assert plot_intervals({"a": ({"b": INTERVALS["b"], "none": INTERVALS["none"]}, "")}) == {}
-    assert plot_intervals({"a": (INTERVALS, "")})["a"].axes[0].get_yticks().tolist() == [0, 1]
 
 
 def test_learning_curves_have_a_panel_for_each_training() -> None:
