@@ -19,7 +19,7 @@ from meta_eval.design import Floats, lay_out
 from meta_eval.estimates import Estimate, estimate_weighted
 from meta_eval.ties import subtract
 
-SCORES = ("accuracy", "hsr_1", "hsr_2", "hsrd", "ur", "ties")
+SCORES = ("accuracy", "hsr_1", "hsr_2", "hsrd", "ur", "ur_2", "ties")
 
 
 def high_score_rate(logits: ArrayLike, weights: Floats | None = None) -> Floats:
@@ -107,6 +107,8 @@ class RelativeScores:
     hsrd: Estimate
     # upgrade rate of the first system over the second (Eq. 4)
     ur: Estimate
+    # and of the second over the first
+    ur_2: Estimate
     # share of inputs with equal logits
     ties: Estimate
     # each score by seed
@@ -162,6 +164,7 @@ def relative_scores(
             "hsr_2": high_score_rate(second, pair_weights),
             "hsrd": high_score_rate_difference(first, second, pair_weights),
             "ur": upgrade_rate(first, second, pair_weights),
+            "ur_2": upgrade_rate(second, first, pair_weights),
             "ties": tie_rate(first, second, pair_weights),
         }
 

@@ -28,10 +28,10 @@ from report.wording import format_cell
 CAPTION = (
     "Discriminators learned human texts against outputs of both systems and score inputs that they have not seen. "
     "accuracy: of the discriminator, 0.5 is chance. hsr: share of a system's outputs taken for human. hsrd: hsr 1 - "
-    "hsr 2. ur: share of inputs where the first system's output is closer to human than the second's; ties: where "
-    "both are equal. texts cut: of the judged human texts and outputs (4 in a pair), those that were cut to the common "
-    "length of their pair; truncated: those that lost tokens to a discriminator. Means over seeds, 95 % intervals over "
-    "inputs."
+    "hsr 2. ur: share of inputs where the first system's output is closer to human than the second's; ur 2: the other "
+    "way round; ties: where both are equal. texts cut: of the judged human texts and outputs (4 in a pair), those that "
+    "were cut to the common length of their pair; truncated: those that lost tokens to a discriminator. Means over "
+    "seeds, 95 % intervals over inputs."
 )
 RELATIVE_SHOWN = ("discriminator", "system_1", "system_2", "n", "accuracy", "hsrd", "ur", "ties")
 PLACES = {"human": (0, 1), "g1": (2,), "g2": (3,)}  # of the texts of each origin in a pair
@@ -183,7 +183,7 @@ def describe_verdict(found: Findings) -> str:
     shown = f"ur {format_cell(ur)}"
     if ur.low > 0.5:
         return f"By {found.kind}, the outputs of {first} look more human than those of {second} ({shown})"
-    if ur.high + found.scores.ties.value < 0.5:
+    if found.scores.ur_2.low > 0.5:
         return f"By {found.kind}, the outputs of {second} look more human than those of {first} ({shown})"
     return f"By {found.kind}, neither {first} nor {second} is shown to look more human ({shown})"
 

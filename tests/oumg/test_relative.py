@@ -50,7 +50,7 @@ def test_the_case_worked_by_hand() -> None:
     assert tie_rate([0.8, 0.0], [0.7999999999999999, 1.0]) == 0.5  # rounding
     human = logit([0.8, 0.5, 0.4, 0.9])  # 2 of 4 right; of the outputs 8 - 3
     assert accuracy(human, D1, D2) == (2 / 4 + 5 / 8) / 2
-    expected = {"accuracy": 0.5625, "hsr_1": 0.5, "hsr_2": 0.25, "hsrd": 0.25, "ur": 0.5, "ties": 0.25}
+    expected = {"accuracy": 0.5625, "hsr_1": 0.5, "hsr_2": 0.25, "hsrd": 0.25, "ur": 0.5, "ur_2": 0.25, "ties": 0.25}
     found = scores(human, D1, D2)
     assert {name: getattr(found, name).value for name in SCORES} == expected
 
@@ -82,7 +82,8 @@ def test_exchanging_the_systems_turns_the_scores_round(logits: list[tuple[int, i
     there, back = (scores(np.zeros(len(logits)), a, b) for a, b in ((first, second), (second, first)))
     assert there.hsrd.value == -back.hsrd.value
     assert there.hsrd.low == pytest.approx(-back.hsrd.high, nan_ok=True)  # one input has no interval
-    assert there.ur.value + back.ur.value + there.ties.value == pytest.approx(1)
+    assert there.ur_2 == back.ur
+    assert there.ur.value + there.ur_2.value + there.ties.value == pytest.approx(1)
     assert there.accuracy.value == pytest.approx(back.accuracy.value)
 
 

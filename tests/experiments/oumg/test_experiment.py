@@ -77,19 +77,19 @@ def test_rows_of_both_kinds_have_every_score_and_stages_are_found_again(
 
 
 @pytest.mark.parametrize(
-    ("ur", "ties", "least_accuracy", "verdict"),
+    ("ur", "ur_2", "least_accuracy", "verdict"),
     [
-        ((0.9, 0.8, 0.95), 0.0, 0.7, "the outputs of new look more human than those of old (ur 0.900 ["),
-        ((0.1, 0.05, 0.2), 0.0, 0.7, "the outputs of old look more human than those of new (ur 0.100 ["),
-        ((0.1, 0.05, 0.2), 0.6, 0.7, "neither new nor old is shown to look more human (ur 0.100 ["),
-        ((0.9, 0.8, 0.95), 0.0, 0.4, "no verdict: its discriminators are not shown to tell human texts"),
-        ((0.9, math.nan, math.nan, "too few"), 0.0, 0.7, "no verdict: too few"),
+        ((0.9, 0.8, 0.95), 0.02, 0.7, "the outputs of new look more human than those of old (ur 0.900 ["),
+        ((0.1, 0.05, 0.2), 0.8, 0.7, "the outputs of old look more human than those of new (ur 0.100 ["),
+        ((0.1, 0.05, 0.2), 0.48, 0.7, "neither new nor old is shown to look more human (ur 0.100 ["),  # ties
+        ((0.9, 0.8, 0.95), 0.02, 0.4, "no verdict: its discriminators are not shown to tell human texts"),
+        ((0.9, math.nan, math.nan, "too few"), 0.02, 0.7, "no verdict: too few"),
     ],
 )
 def test_the_headline_says_which_system_looks_more_human(
-    ur: tuple[Any, ...], ties: float, least_accuracy: float, verdict: str
+    ur: tuple[Any, ...], ur_2: float, least_accuracy: float, verdict: str
 ) -> None:
     accuracy = Estimate(0.8, least_accuracy, 0.9)
-    scores = SimpleNamespace(ur=Estimate(*ur), ties=Estimate(ties, ties, ties), accuracy=accuracy)
+    scores = SimpleNamespace(ur=Estimate(*ur), ur_2=Estimate(ur_2 + 0.05, ur_2, 0.9), accuracy=accuracy)
     found = SimpleNamespace(kind="bert", system_pair=SimpleNamespace(systems=("new", "old")), scores=scores)
     assert describe_verdict(cast(Findings, found)).startswith(f"By bert, {verdict}")
