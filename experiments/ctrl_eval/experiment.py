@@ -26,6 +26,7 @@ from data.corpus import Corpus
 from data.sentences import make_splitter, split_english
 from discriminators.metric import DiscriminatorScore
 from discriminators.texts import LabelledText
+from discriminators.training import kept_point
 from experiments.contracts import Run, Study, Table
 from experiments.ctrl_eval.tables import Evaluated, plot_number_of_evaluators, tabulate_analyses
 from experiments.presentation import present, score_sets
@@ -140,7 +141,7 @@ def ctrleval(
         notes=notes,
         settings={"iwf": None if usual.frequencies is None else usual.frequencies.name},
         plots=plots,
-        figures={f"{name} held-out AUC": max(judge.list_points("val/auc")) for name, judge in judges.items()},
+        figures={} if discriminator is None else find_held_out_aucs(judges, discriminator),
         data=data,
     )
 
@@ -224,6 +225,13 @@ def train_discriminators(run: Run, plan: DiscriminatorPlan, data: Corpus) -> dic
     }
     names = {f"{DISCRIMINATOR}{kind}": learns for kind, learns in learned.items()}
     return {name: find_or_train(run, name, *learns) for name, learns in names.items()}
+
+
+def find_held_out_aucs(judges: Mapping[str, Trained], plan: DiscriminatorPlan) -> dict[str, float]:
+    """Finds the held-out AUC of the saved weights of each discriminator."""
+    return {
+        f"{name} held-out AUC": kept_point(judge.curve, plan.training.keep)["val/auc"] for name, judge in judges.items()
+    }
 
 
 def draw_labelled(data: Corpus, most: int | None, seed: int) -> list[LabelledText]:

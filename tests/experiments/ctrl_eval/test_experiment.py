@@ -23,10 +23,11 @@ from experiments.ctrl_eval.experiment import (
     choose_table,
     draw,
     explain_frequencies,
+    find_held_out_aucs,
 )
 from experiments.ctrl_eval.tables import compare_printed, draw_biased_subsets, list_agreement_by_system
 from experiments.presentation import list_agreement_of_parts
-from experiments.training import LanguageModelPlan, Pretrained
+from experiments.training import LanguageModelPlan, Pretrained, Trained
 from meta_eval.scored_set import ScoredSet
 from models.tiny import TinyT5
 from models.training import LanguageModelSchedule
@@ -84,6 +85,15 @@ def test_every_row_and_figure_is_there_and_stages_are_found_again(
 
 
 RELEASED = Corpus("released", (), (), (), synthetic=False, iwf=lambda: Path("sets/iwf_full.txt"))
+
+
+def test_the_held_out_auc_is_that_of_the_saved_weights() -> None:
+    first = {"step": 1, "val/loss": 0.4, "val/auc": 0.7, "val/order": 0.7}
+    curve = (first, {"step": 2, "val/loss": 0.6, "val/auc": 0.8, "val/order": 0.8})
+    judges = {"quality": Trained("quality", Path("stage"), curve)}
+    for keep, auc in (("loss", 0.7), ("auc", 0.8)):
+        plan = cast(Any, SimpleNamespace(training=SimpleNamespace(keep=keep)))
+        assert find_held_out_aucs(judges, plan) == {"quality held-out AUC": auc}
 
 
 def test_the_released_table_goes_with_the_released_data() -> None:
