@@ -6,7 +6,7 @@ The contrastive momentum of a token is its log-probability under the expert minu
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import cache
+from functools import cache, partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -284,24 +284,19 @@ class DiscriminativeCDM(BaseMetric):
         """Loads a trained pair, by folder (a run's `models/`) or hub name, or a pretrained `amateur` and `expert`.
 
         The folder has `amateur/`, `expert/` and, for classifier pooling, `pooler/`. A pretrained pair needs no
-        training; `separator`, `order` and `max_length` say how it reads (`PairReading`), and it has no pooler.
+        training; `separator`, `order` and `max_length` say how it reads (`PairReading`), and it has no pooler. A
+        trained pair keeps how it learned to read, and refuses other values of these than the defaults.
 
         Raises InputError if a part of the folder is missing, and for a pooler that ranks machine turns above human
         ones. Raises SettingError for a folder together with `amateur` or `expert`, for one of these alone, and as
         `Pair` does.
         """
+        reading = PairReading(max_length, order=order, separator=separator)
+        load = partial(Pair.from_pretrained, device=device, dtype=dtype, untrained=reading)
         if amateur is not None and expert is not None and models is None:
             if pooling == "classifier":
                 raise SettingError("classifier pooling needs the pooler of a trained pair: name its folder (models)")
-            reading = PairReading(max_length, order=order, separator=separator)
-            pair = Pair.from_pretrained(
-                amateur,
-                expert,
-                device,
-                dtype,
-                reading,
-            )
-            return cls(pair, pooling, token_budget=token_budget)
+            return cls(load(amateur, expert), pooling, token_budget=token_budget)
         if models is None or amateur is not None or expert is not None:
             raise SettingError(
                 "cdm_discriminative needs either models, the folder of a trained pair, or amateur and expert, two "
@@ -319,18 +314,8 @@ class DiscriminativeCDM(BaseMetric):
         pooler = ClassifierPooler.load(folder / "pooler" / "pooler.json") if pooling == "classifier" else None
         if pooler is not None and pooler.refusal:
             raise InputError([f"{folder / 'pooler'}: {pooler.refusal}: choose another pooling, such as average"])
-        pair = Pair.from_pretrained(
-            folder / "amateur",
-            folder / "expert",
-            device,
-            dtype,
-        )
-        return cls(
-            pair,
-            pooling,
-            pooler,
-            token_budget,
-        )
+        pair = load(folder / "amateur", folder / "expert")
+        return cls(pair, pooling, pooler, token_budget)
 
     @property
     def settings(self) -> dict[str, Setting]:

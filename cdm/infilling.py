@@ -326,18 +326,19 @@ class Pair:
     ) -> "Pair":
         """Loads two infilling models by folder or hub name; a model named twice is loaded once.
 
-        Models that learned `Gaps` are read as they learned it; `untrained` says how pretrained models read.
+        Models that learned `Gaps` are read as they learned it; `untrained` says how pretrained models read, by default
+        `UNTRAINED`.
 
-        Raises SettingError for `untrained` with an amateur that learned `Gaps`, and for models that learned to read
-        dialogues in different ways.
+        Raises SettingError for another `untrained` with an amateur that learned `Gaps`, and for models that learned to
+        read dialogues in different ways.
         """
         first = load_conditional(amateur, device, dtype)
         second = first if amateur == expert else load_conditional(expert, device, dtype)
         learned = PairReading.load(first)
+        chosen = untrained or UNTRAINED
         if learned is None:
-            chosen = untrained or UNTRAINED
             return cls(first, second, replace(chosen, max_length=min(chosen.max_length, first.max_length)))
-        if untrained is not None:
+        if chosen != UNTRAINED:
             raise SettingError(
                 f"separator, order and max_length cannot be set for {amateur}, which was trained to infill dialogues "
                 "and keeps its own: leave them out, or choose another model"

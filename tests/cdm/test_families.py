@@ -14,7 +14,7 @@ import torch
 from tokenizers.processors import TemplateProcessing
 
 from cdm.discriminative import DiscriminativeCDM, find_steps
-from cdm.infilling import SEPARATOR, UNTRAINED, Gaps, Pair, PairReading
+from cdm.infilling import SEPARATOR, Gaps, Pair, PairReading
 from cdm.negatives import sample_negatives
 from cdm.sampling import Sampling, sample_segments, warp_probabilities
 from cdm.segments import Gap
@@ -454,9 +454,15 @@ def test_a_pretrained_pair_reads_left_to_right_where_it_is_asked_to(
 def test_settings_of_pretrained_pairs_are_refused_where_they_say_nothing(
     pretrained: tuple[str, str], make: Callable[[str], ConditionalLM], tmp_path: Path
 ) -> None:
-    make("llama").save_pretrained(tmp_path)
+    for part in ("amateur", "expert"):
+        make("llama").save_pretrained(tmp_path / part)
+    load = partial(DiscriminativeCDM.from_pretrained, models=tmp_path)
     with pytest.raises(SettingError, match="cannot be set for"):
-        Pair.from_pretrained(tmp_path, tmp_path, untrained=UNTRAINED)
+        load(max_length=400)
+    learned = Pair.from_pretrained(tmp_path / "amateur", tmp_path / "expert").reading
+    assert load().pair.reading == learned
+    named = DiscriminativeCDM.from_pretrained(amateur=tmp_path / "amateur", expert=tmp_path / "expert")
+    assert named.pair.reading == learned
     with pytest.raises(SettingError, match="must be one token, but ' </UTT> ' has"):
         Pair.from_pretrained(*pretrained, untrained=PairReading(60, order="left-to-right", separator=" </UTT> "))
     with pytest.raises(SettingError, match="either models, the folder of a trained pair, or amateur and expert"):
