@@ -35,8 +35,12 @@ def examine(config: DictConfig, unresolved: Mapping[str, Any]) -> int:
     for line in list_missing_data(config):
         needs[absent if data.get("download") else "missing"].append(f"data: {line}")
     for name in dict.fromkeys(find_checkpoints(experiment)):
-        is_here = find_folder(encoder_source(name)) is not None
-        needs["here" if is_here else absent].append(f"{' and '.join(name_settings(unresolved, name))}={name}")
+        setting = f"{' and '.join(name_settings(unresolved, name))}={name}"
+        try:
+            is_here = find_folder(encoder_source(name)) is not None
+            needs["here" if is_here else absent].append(setting)
+        except SettingError as fault:  # of `offline`, which an extra brings
+            needs["missing"].append(f"{setting}: {fault}")
     missing = needs.pop("missing")
     print("\n".join([f"{config.name} {'lacks what it needs' if missing else 'can run'}", *list_lines(needs)]))
     if not missing:

