@@ -72,7 +72,7 @@ def refuse_processes(trainer: Trainer, launcher: str) -> None:
 
 
 def check_devices(config: Mapping[str, Any]) -> None:
-    """Raises SettingError if `model` names a device or dtype that this machine lacks."""
+    """Raises SettingError if `device` or `model` names a device or dtype that this machine lacks."""
     from models.devices import check_device
 
     for path, value in leaves({name: config.get(name) for name in ("device", "model")}):
@@ -113,7 +113,7 @@ def choose_training(config: DictConfig) -> dict[str, Any]:
 
 
 def count_steps(progress: Progress) -> Callback:
-    """Makes a callback that shows the progress of a training in batches; a batch may have two optimizer steps."""
+    """Makes a callback that shows the progress of a training in optimizer steps."""
     from pytorch_lightning.callbacks import LambdaCallback
 
     shown = ExitStack()
@@ -123,11 +123,11 @@ def count_steps(progress: Progress) -> Callback:
         nonlocal advance
         total = trainer.estimated_stepping_batches
         advance = shown.enter_context(progress("steps", int(total) if math.isfinite(total) else None))
-        advance(trainer.fit_loop.total_batch_idx + 1)  # of a training that is continued
+        advance(trainer.global_step)  # of a training that is continued
 
     return LambdaCallback(
         on_train_start=begin,
-        on_train_batch_end=lambda *_: advance(1),
+        on_before_zero_grad=lambda *_: advance(1),
         on_train_end=lambda *_: shown.close(),
         on_exception=lambda *_: shown.close(),
     )

@@ -22,7 +22,9 @@ TRAINER = {"_target_": "pytorch_lightning.Trainer", "_partial_": True, "accelera
 @pytest.mark.filterwarnings(
     "ignore::FutureWarning", "ignore:.*does not have many workers", "ignore:.*smaller than the logging"
 )
-def test_the_steps_of_a_training_are_shown(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("parts", "steps"), [(1, 6), (2, 4)])
+def test_the_steps_of_a_training_are_shown(parts: int, steps: int, tmp_path: Path) -> None:
+    """Three batches in each of two epochs, of which `parts` make a step."""
     shown: list[int | None] = []
 
     @contextmanager
@@ -30,9 +32,10 @@ def test_the_steps_of_a_training_are_shown(tmp_path: Path) -> None:
         shown.append(total)
         yield shown.append
 
-    trainer = build_trainer(OmegaConf.create(TRAINER), tmp_path, progress, enable_checkpointing=False)
+    config = OmegaConf.create({**TRAINER, "accumulate_grad_batches": parts})
+    trainer = build_trainer(config, tmp_path, progress, enable_checkpointing=False)
     trainer.fit(OneWeight(gamma=1.0), DataLoader(TensorDataset(torch.ones(3))))
-    assert shown == [6, 0, 1, 1, 1, 1, 1, 1]
+    assert shown == [steps, 0, *[1] * steps]
 
 
 def test_callbacks_of_the_configuration_are_called_and_its_settings_have_the_last_word(tmp_path: Path) -> None:
