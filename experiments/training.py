@@ -27,6 +27,7 @@ from discriminators.texts import LabelledText, prefix_texts
 from discriminators.training import TrainingSettings, train_classifier
 from models.batching import NOT_LEARNED, Task
 from models.causal import CausalLM
+from models.folders import find_folder
 from models.loading import folder_fingerprint
 from models.masked import MaskedLM
 from models.model import LanguageModel, decode_tokens, plain_token_ids
@@ -66,9 +67,13 @@ class Trained:
 
     @cached_property
     def identity(self) -> str:
-        """The model's identity in hashes: its stage, a hash of the files in its folder, or its hub name."""
+        """The model's identity in hashes: its stage, a hash of the files in its folder, or its hub name and revision.
+
+        A model that was not fetched yet has no revision.
+        """
         if self.folder is None:
-            return self.name
+            cached = find_folder(self.name)
+            return self.name if cached is None else f"{self.name}@{cached.name}"
         return self.folder.name if self.is_trained_here else folder_fingerprint(self.folder)
 
     def list_points(self, name: str) -> list[float]:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from huggingface_hub import constants
 
 from core.errors import InputError, SettingError
 from discriminators.discriminator import Discriminator, new_bert, new_bilstm
@@ -43,6 +44,18 @@ def test_a_hub_name_loads_and_identifies_itself_and_needs_no_text(run: Run) -> N
     found = find_or_train(run, "causal", Pretrained("openai-community/gpt2"), [])
     assert (found.source, found.identity, found.folder) == ("openai-community/gpt2", "openai-community/gpt2", None)
     assert not found.is_trained_here
+
+
+def test_a_fetched_model_is_identified_by_its_revision(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path))
+    cached = tmp_path / "models--mine--model"
+    (cached / "snapshots/abc").mkdir(parents=True)
+    (cached / "refs").mkdir()
+    (cached / "refs/main").write_text("abc", "utf-8")
+    (cached / "snapshots/abc/config.json").write_text("{}", "utf-8")
+    assert find_or_train(run, "causal", Pretrained("mine/model"), []).identity == "mine/model@abc"
 
 
 def test_a_folder_is_identified_by_its_files_wherever_it_lies(run: Run, tmp_path: Path) -> None:
