@@ -283,9 +283,11 @@ class WordVectors:
     ) -> "WordVectors":
         """Takes the input embeddings of an encoder as vectors of its tokens, into which `tokenize_words` splits a text.
 
-        Special tokens have no vector.
+        Special tokens have no vector. Raises SettingError for an encoder that is no model of transformers.
         """
         encoder = Encoder.from_pretrained(name, device, dtype)
+        if not _reads_tokens(encoder.model):
+            raise SettingError(f"word vectors are the input embeddings of a model of transformers, but {name} is none")
         weights = encoder.model[0].auto_model.get_input_embeddings().weight
         tokenizer = encoder.tokenizer
         table = weights.detach().float().cpu().numpy()

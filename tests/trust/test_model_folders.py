@@ -18,12 +18,12 @@ from transformers import BertConfig, BertForMaskedLM, BertForSequenceClassificat
 
 from baselines.bertscore import BertScore
 from baselines.bleurt import Bleurt
-from core.errors import InputError
+from core.errors import InputError, SettingError
 from core.notes import read_note
 from discriminators.discriminator import Discriminator, new_bert, new_bilstm
 from discriminators.guides import CausalGuide, new_causal_guide
 from models.causal import CausalLM
-from models.encoders import Encoder, WordVectors, load_encoder
+from models.encoders import Encoder, WordVectors, load_embedder, load_encoder
 from models.infilling import Infiller
 from models.masked import MaskedLM
 from models.seq2seq import Seq2SeqLM
@@ -316,6 +316,8 @@ def test_an_encoder_of_word_vectors_is_read(tmp_path: Path, kinds: dict[str, Pat
     expected = static.embedding.weight[tokens.encode("cat dog", add_special_tokens=False).ids].mean(0)
     torch.testing.assert_close(torch.tensor(encoder.embed(["cat dog"])[0]), expected.detach())
     assert encoder.identity == Encoder.from_pretrained(str(tmp_path)).identity
+    with pytest.raises(SettingError, match=r"word vectors are the input embeddings of a model of transformers, but .*"):
+        load_embedder(str(tmp_path), static=True)
 
 
 def test_a_note_is_a_short_text(copy: Callable[[str], Path]) -> None:
