@@ -287,7 +287,7 @@ def new_bert(
     labels: Sequence[str] = (),
     turns: Count | None = None,
 ) -> Discriminator:
-    """Builds an encoder (`offline`, a hub name or a folder) with a fresh head (see `networks`).
+    """Builds an encoder (`offline`, a hub name or a folder) with a fresh head.
 
     `max_length` is at most the encoder's maximum, which is the default. `layers` keeps only the lowest layers, which is
     faster. `frozen_layers` freezes that many of the lowest layers, which saves a part of the backward pass.

@@ -38,7 +38,7 @@ class Run:
     # already set for python and numpy, and for torch if a module of the configuration's targets imports it
     seed: int
     # makes a pytorch_lightning.Trainer with the hardware settings of the configuration; the experiment adds
-    # `max_steps`, `callbacks`, `logger=run.loggers("expert")` and so on
+    # `max_epochs`, `callbacks`, `logger=run.loggers("expert")` and so on
     trainer: Callable[..., pytorch_lightning.Trainer]
     # returns the Lightning loggers of one training by its name; they log its metrics as `name/metric`
     loggers: Callable[[str], list[Logger]]

@@ -7,7 +7,6 @@ processes, so its result has the same bytes.
 import shutil
 import warnings
 from collections.abc import Callable, Sequence
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ from torch.utils.data import DataLoader
 
 from data.text_files import temporary_path
 from models.devices import set_aside
+from models.windows import split_evenly
 
 PART = 256  # items: enough for full batches, and few enough that several devices share a set of thousands
 EXPECTED = (
@@ -26,17 +26,6 @@ EXPECTED = (
     "exists and is not",
     "predict returned None",  # results lie in files
 )
-
-
-def split_into_parts(count: int, size: int = PART) -> list[list[int]]:
-    """Splits the indices of `count` items into parts of at most `size`; sizes differ by one at most.
-
-    >>> split_into_parts(5, size=2)
-    [[0], [1, 2], [3, 4]]
-    """
-    number = -(-count // size)
-    bounds = [count * i // number for i in range(number + 1)] if number else []
-    return [list(range(*ends)) for ends in pairwise(bounds)]
 
 
 class PartModule(pl.LightningModule):
@@ -83,7 +72,7 @@ def predict(
     then return to their own device. Until all parts are done, the results lie in `folder/parts`, as `save` wrote them,
     where a restarted call finds them.
     """
-    parts = split_into_parts(count, size)
+    parts = split_evenly(range(count), size) if count else []
     place = folder / "parts"
     trainer = make_trainer(
         logger=False,

@@ -1,4 +1,4 @@
-"""Small models from scratch: a byte-level BPE trained on the given texts; T5, GPT-2 and BERT models of any size."""
+"""Small models from scratch: a byte-level BPE trained on the given texts; T5, BERT and causal models of any size."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict

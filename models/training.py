@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import KW_ONLY, replace
 from functools import partial
-from itertools import groupby, pairwise
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +27,7 @@ from models.batching import NOT_LEARNED, Batch, Task, batches_by_budget
 from models.fit import BatchDataModule, Schedule, TrainingModule, fit
 from models.model import LanguageModel, output_layer_given
 from models.muon import MuonAdamW
+from models.windows import split_evenly
 
 
 @checked_dataclass
@@ -211,9 +212,7 @@ def batches_of_tasks(tasks: Sequence[Task], size: int, shuffle_seed: int | None 
     Otherwise a few of the longest tasks could be left over as a batch of their own.
     """
     ordered = sorted(tasks, key=lambda task: (len(task.source), len(task.target)))
-    number = math.ceil(len(ordered) / size)
-    bounds = [len(ordered) * i // number for i in range(number + 1)] if ordered else []
-    batches = [ordered[start:stop] for start, stop in pairwise(bounds)]
+    batches = split_evenly(ordered, size) if ordered else []
     if shuffle_seed is not None:
         random.Random(shuffle_seed).shuffle(batches)
     return batches

@@ -2,13 +2,14 @@
 
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
-from typing import Literal
+from typing import Literal, TypeVar
 
 from core.errors import ExampleError
 
 # A text is refused, loses tokens, which are counted, or is read in windows.
 Truncation = Literal["error", "warn", "window"]
 CutTruncation = Literal["error", "warn"]  # of a model that reads no windows
+Item = TypeVar("Item")
 Pair = tuple[Sequence[int], Sequence[int]]  # source and target, or context and continuation
 
 
@@ -48,8 +49,10 @@ def cut_beginning(ids: Sequence[int], room: int) -> list[int]:
     return list(ids[max(0, len(ids) - room) :])
 
 
-def split_evenly(ids: Sequence[int], room: int) -> list[list[int]]:
-    """Splits the tokens into as few windows as possible, whose lengths differ by at most one.
+def split_evenly(ids: Sequence[Item], room: int) -> list[list[Item]]:
+    """Splits tokens or other items into as few windows as possible, whose lengths differ by at most one.
+
+    Without items there is one window, without any.
 
     >>> split_evenly([1, 2, 3, 4, 5], room=2)
     [[1], [2, 3], [4, 5]]

@@ -197,15 +197,6 @@ class SongNet(CausalLM):
             states.append(row[start : len(prompt) + len(written)].clone())
         return states
 
-    def dummy_inputs(self) -> dict[str, Any]:
-        one = torch.zeros(
-            1,
-            1,
-            dtype=torch.long,
-            device=self.device,
-        )
-        return {"input_ids": one, "symbols": one[..., None].expand(-1, -1, 3)}
-
     def _symbols(self, pairs: Sequence[Pair], width: int) -> Int[Tensor, "rows time 3"]:
         rows: list[list[tuple[int, int, int]]] = []
         for prompt, written in pairs:

@@ -72,7 +72,7 @@ class NegativesPlan:
     sampling: Sampling  # how segments are drawn from the degraded distribution
     # how many training dialogues get a negative; one is held out from the discriminators, so at least 2
     dialogues: Annotated[int, Field(ge=2)]
-    # longer dialogues are cut into windows of at most this many turns; None keeps them whole
+    # each dialogue is cut to a random window of at most this many turns, and at least half as many; None keeps all
     turns: Annotated[int, Field(ge=2)] | None = None
     graphs: str | None = None  # for `amr-multi`, a file of AMR graphs in PENMAN notation with alignments (`cdm.amr`)
 
@@ -518,7 +518,9 @@ def choose_dialogues(data: Corpus, plan: NegativesPlan, seed: int) -> list[tuple
 
 
 def cut_dialogues(dialogues: Sequence[Sequence[str]], turns: int | None, seed: int) -> list[tuple[str, ...]]:
-    """Shuffles the dialogues, and cuts each of more than `turns` turns to one random window of at most `turns`.
+    """Shuffles the dialogues, and cuts each to one random window, whose length is random, too.
+
+    A window has `turns` turns at most and half as many at least, but never more than its dialogue. None keeps all.
 
     >>> cut_dialogues([("a", "b", "c")], None, 0)
     [('a', 'b', 'c')]

@@ -51,7 +51,7 @@ def mars_story(
     row of Table 5 (`mars_to_20` and so on). Without `masked` there is no row `mars_naive`. `clean` removes hashtags and
     URLs from the rated texts first (section 3).
 
-    Raises InputError for an encoder or a baseline that is not installed, before a model is trained.
+    Raises SettingError for an encoder or a baseline that is not installed, before a model is trained.
     """
     # built first, so that a missing package is named before a model is trained
     contextual = make_embedder(metric, static_vectors=False)

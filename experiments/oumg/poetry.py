@@ -30,7 +30,8 @@ from meta_eval.estimates import Estimate, estimate_perplexity
 from meta_eval.scored_set import ScoredSet
 from oumg.comparison import FEWEST_INPUTS, PairSettings, pair_texts
 from oumg.form import MARKS, Form
-from oumg.guidance import Guidance, GuidanceRule, adapt_guide
+from oumg.generation import make_guidance
+from oumg.guidance import GuidanceRule
 from oumg.poetry import ShiftedRanks, generate_poems
 from oumg.songnet import SongNet, frequent_characters, poem_nll, spell_poems, tune_of
 
@@ -101,8 +102,8 @@ def oumg_poetry(
         known,
         FEWEST_INPUTS,
     )
-    check_candidates(g1_k, known, f"g1_k = {g1_k}")
-    check_candidates(5 * g2_k, known, f"g2_k = {g2_k}: G2 chooses from the ranks 4k to 5k")
+    check_ranks(g1_k, known, f"g1_k = {g1_k}")
+    check_ranks(5 * g2_k, known, f"g2_k = {g2_k}: G2 chooses from the ranks 4k to 5k")
     generator = train_songnet(run, data, plan)
     write = partial(
         write_poems,
@@ -166,7 +167,7 @@ def guided_poetry(
         known,
         2 * FEWEST_INPUTS,
     )
-    check_candidates(k, known, f"guide_k = {k}")
+    check_ranks(k, known, f"guide_k = {k}")
     learned, human = halve_inputs(poems, run.seed)
     generator = train_songnet(run, data, plan)
     write = partial(
@@ -184,16 +185,8 @@ def guided_poetry(
         texts,
         tokenizer=songnet.tokenizer,
     )
-    adapted = adapt_guide(load_guide(trained.source, plan.device), songnet.tokenizer)
     strength = {"k": k, "rule": rule, "alpha": alpha}
-    make = partial(
-        Guidance,
-        guide=adapted,
-        tokenizer=songnet.tokenizer,
-        strength=alpha,
-        k=k,
-        rule=rule,
-    )
+    make = make_guidance(songnet, load_guide(trained.source, plan.device), rule, alpha, k)
     unguided = write("unguided", human, top_k(k))
     # Guided poems have draws of their own, except with alpha 0.
     decoder = Decoder(make, {"guide": trained.identity, **strength})
@@ -306,7 +299,7 @@ def find_characters(data: Corpus, plan: PoetryPlan) -> set[str]:
     return {*frequent_characters(spell_poems(learned), plan.generator.model.min_count)}
 
 
-def check_candidates(needed: int, known: Collection[str], setting: str) -> None:
+def check_ranks(needed: int, known: Collection[str], setting: str) -> None:
     """Raises SettingError if the generator knows too few characters; the message begins with `setting`."""
     if needed > len(known):
         raise SettingError(f"{setting}, which needs {needed} characters, but the generator knows {len(known)}")
