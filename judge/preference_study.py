@@ -55,8 +55,9 @@ FAVOURS_CAPTION = (
     "Of the n pairs of which one output is longer (in characters), how often the longer one is preferred; ties count "
     "half. Intervals are over inputs."
 )
+BY_PEOPLE_CAPTION = "Win rates, with intervals over inputs."
 CORRECTED_CAPTION = (
-    "Win rates, with intervals over inputs. corrected: of all {pairs} pairs, from {labels} labels and the verdicts "
+    " corrected: of all {pairs} pairs, from {labels} labels and the verdicts "
     "(prediction-powered; valid for any judge if the labelled pairs are a random sample; intervals need "
     f"{FEWEST} inputs with labels)."
 )
@@ -259,7 +260,9 @@ def tabulate(found: PreferenceFigures, judged: JudgedPairs, level: float) -> Ite
     yield Table("How the judges favour longer texts", FAVOURS_CAPTION, favours)
     labels = int((~np.isnan(judged.pairs.outcomes)).sum())
     corrected = [{"judge": name, **row} for name, rows in found.corrected.items() for row in rows]
-    caption = CORRECTED_CAPTION.format(pairs=len(judged.pairs), labels=labels)
+    caption = BY_PEOPLE_CAPTION
+    if labels < len(judged.pairs):
+        caption += CORRECTED_CAPTION.format(pairs=len(judged.pairs), labels=labels)
     yield Table("Systems by judges and by people", caption, corrected, CORRECTED_SHOWN)
     by_length = [
         pick(controlled, LENGTH_CELLS, by=name, system=system)

@@ -29,6 +29,7 @@ from meta_eval.estimates import (
     divide_known,
     estimate_difference,
     estimate_mean,
+    estimate_ratio,
     estimate_share,
     linearise,
     measure_design_effects,
@@ -71,7 +72,7 @@ class SingleAgreement:
     name: str
     # the pairs of labels that are compared
     n: int
-    accuracy: float
+    accuracy: Estimate
     # of more than two labels in an order weighted
     kappa: Estimate
     # kappa minus that of people among themselves; NaN for people themselves
@@ -181,12 +182,13 @@ def agree_with_single(
             layout,
             is_ordered=is_ordered,
         )
-        compared = sum(int(_have_both(x, y).sum()) for x, y in pairs)
-        agreed = sum(int((x == y).sum()) for x, y in pairs)
+        nothing = np.zeros(table.shape[1])
+        compared = sum((_have_both(x, y) for x, y in pairs), start=nothing)
+        agreed = sum((x == y for x, y in pairs), start=nothing)
         row = SingleAgreement(
             name=name,
-            n=compared,
-            accuracy=agreed / compared if compared else math.nan,
+            n=int(compared.sum()),
+            accuracy=estimate_ratio(agreed, compared, layout, "share").only,
             kappa=kappa.only,
             beside_people=THEMSELVES,
         )

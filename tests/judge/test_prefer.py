@@ -186,7 +186,8 @@ def test_people_among_themselves() -> None:
     ]
     found = judge.prefer(rows)
     people, own = found.found.single
-    assert (people.n, people.accuracy, own.n, own.accuracy) == (40, 0.75, 80, 30 / 80)
+    assert (people.n, people.accuracy.value, own.n, own.accuracy.value) == (40, 0.75, 80, 30 / 80)
+    assert own.accuracy.low < 30 / 80 < own.accuracy.high
     by_chance = 0.5 * 0.25 + 0.25 * 0.5 + 0.25 * 0.25  # of x, y and ties; sides never change
     assert people.kappa.value == pytest.approx((0.75 - by_chance) / (1 - by_chance))
 

@@ -58,9 +58,9 @@ def test_people_among_themselves() -> None:
     table = np.array([[0, 1, 0, 1], [0, 1, NAN, NAN], [NAN, NAN, 1, 1]], dtype=float)
     judge = np.array([0.0, 1, 0, 0])
     people, own = agree_with_single(table, {"j": judge}, YES, lay_out(4))
-    assert (people.name, people.n, people.accuracy) == (PEOPLE, 4, 0.75)
+    assert (people.name, people.n, people.accuracy.value) == (PEOPLE, 4, 0.75)
     assert people.kappa.value == pytest.approx(1 - 1 / (1 + 1))
-    assert (own.name, own.n, own.accuracy) == ("j", 8, 5 / 8)
+    assert (own.name, own.n, own.accuracy.value) == ("j", 8, 5 / 8)
     assert own.kappa.value == pytest.approx(1 - 3 / (2 + 1 + 2))  # expected of 4, 2 and 2 labels: 2, 1 and 2
 
 
