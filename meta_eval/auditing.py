@@ -225,7 +225,7 @@ def standardised_mean(values: Floats, scores: Floats, weights: Floats) -> Floats
     means = (weights @ values) / total
     centred = scores - scores.mean()
     squares = weights @ centred**2 - (weights @ centred) ** 2 / total
-    variance = np.maximum(squares, 0.0) / (total - 1)
+    variance = divide_known(np.maximum(squares, 0.0), total - 1)
     spread = np.sqrt(variance)
     least = 1e-12 * np.abs(centred).max()
     return divide_known(means, np.where(spread > least, spread, 0.0))

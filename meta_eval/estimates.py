@@ -212,11 +212,13 @@ class Estimates:
         """The first statistic, corrected by the others, whose true value is 0, so that the variance is least.
 
         With a judge's mean on labelled texts minus that on all texts, this is PPI++ (Angelopoulos, Duchi & Zrnic 2023).
+        A statistic without variation, such as that of a judge with one verdict for all texts, corrects nothing.
         """
         parts = np.nan_to_num(self.parts)
-        slopes = np.linalg.lstsq(parts[:, 1:], parts[:, 0], rcond=None)[0]
+        varies = (parts[:, 1:] ** 2).sum(axis=0) > ROUNDING**2
+        slopes = np.linalg.lstsq(np.where(varies, parts[:, 1:], 0.0), parts[:, 0], rcond=None)[0]
         helped = self.contrast(np.concatenate([[1.0], -slopes])[:, None])
-        return replace(helped, scale=self.scale, fitted=self.fitted + len(slopes))
+        return replace(helped, scale=self.scale, fitted=self.fitted + int(varies.sum()))
 
     def bound(self, confidence: float = CONFIDENCE) -> tuple[Floats, Floats]:
         """The ends of the intervals, of shape (k,); NaN without variation."""
@@ -267,9 +269,14 @@ class Estimates:
         All statistics share the flips. The statistic is a sum over the root of its squares, which no flip changes. NaN
         for an undefined statistic.
         """
+        return flip_signs(self.evidence, seed)
+
+    @property
+    def evidence(self) -> Floats:
+        """What each unit says for a statistic, of shape (m, k): its part, and its even share of the value."""
         defined = np.where(np.isnan(self.shown), np.nan, self.values)
         evenly = self.used[:, None] * defined / max(self.units, 1)
-        return flip_signs(self.parts + evenly, seed)
+        return self.parts + evenly
 
 
 def _bend(quantile: Floats, skewness: Floats) -> Floats:
@@ -424,7 +431,7 @@ def estimate_share(wins: Floats, layout: Layout) -> Estimates:
     The pseudo-units are two wins and two losses (Agresti & Coull 1998). If inputs repeat, each is as many rows as say
     as much as one independent row (`measure_design_effects`).
     """
-    columns = np.reshape(wins, (len(wins), -1))
+    columns = wins if wins.ndim > 1 else wins[:, None]
     known = ~np.isnan(columns)
     sizes = measure_design_effects(columns, layout)
     won = np.vstack([gather(np.where(known, columns, 0.0), layout), sizes, np.zeros(len(sizes))])

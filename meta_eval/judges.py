@@ -7,13 +7,13 @@ Differences are tested by sign flips of units, adjusted for all pairs of judges 
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial, reduce
+from functools import partial
 from itertools import combinations
 
 import numpy as np
 
 from meta_eval.design import Floats, Layout
-from meta_eval.estimates import Estimate, Estimates, estimate_difference, estimate_mean
+from meta_eval.estimates import Estimate, Estimates, estimate_difference, estimate_mean, flip_signs
 from meta_eval.labels import estimate_accuracy, estimate_harshness, estimate_kappa
 
 STATISTICS = ("kappa", "accuracy", "harshness")
@@ -106,8 +106,9 @@ def compare_judges(
     compare = partial(estimate_change, people, labels=labels, layout=layout)
     changes = [compare(a=judges[a], b=judges[b]) for a, b in pairs]
     tested_changes = [compare(a=judges[a], b=judges[b], is_tested=True) for a, b in pairs]
-    everything = [change for by_name in tested_changes for change in by_name.values()]
-    tested = iter(reduce(Estimates.join, everything).test(seed).tolist())
+    # each pair of judges has texts of its own
+    evidence = [change.evidence for by_name in tested_changes for change in by_name.values()]
+    tested = iter(flip_signs(np.hstack(evidence), seed).tolist())
     found: list[JudgeDifference] = []
     for (a, b), by_name in zip(pairs, changes, strict=True):
         kept = ~np.isnan(people + judges[a] + judges[b])

@@ -29,7 +29,6 @@ from meta_eval.estimates import (
     divide_known,
     estimate_difference,
     estimate_mean,
-    estimate_ratio,
     estimate_share,
     linearise,
     measure_design_effects,
@@ -182,13 +181,12 @@ def agree_with_single(
             layout,
             is_ordered=is_ordered,
         )
-        nothing = np.zeros(table.shape[1])
-        compared = sum((_have_both(x, y) for x, y in pairs), start=nothing)
-        agreed = sum((x == y for x, y in pairs), start=nothing)
+        marks = np.array([mark(x, y, x == y) for x, y in pairs]).ravel()
+        of_pairs = Layout(np.tile(layout.systems, len(pairs)), np.tile(layout.inputs, len(pairs)))
         row = SingleAgreement(
             name=name,
-            n=int(compared.sum()),
-            accuracy=estimate_ratio(agreed, compared, layout, "share").only,
+            n=int((~np.isnan(marks)).sum()),
+            accuracy=estimate_share(marks, of_pairs).only,
             kappa=kappa.only,
             beside_people=THEMSELVES,
         )
@@ -198,7 +196,8 @@ def agree_with_single(
     rows = [among]
     for name, column in judges.items():
         row, kappa = agree(name, [(person, column) for person in table])
-        rows.append(replace(row, beside_people=(kappa - of_people).only))
+        fewer = min(kappa.used, of_people.used, key=np.sum)
+        rows.append(replace(row, beside_people=replace(kappa - of_people, used=fewer).only))
     return rows
 
 

@@ -11,6 +11,7 @@ each system, by the units that both rated: where systems differ, raters agree on
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import combinations
 from typing import Literal
 
@@ -172,8 +173,12 @@ def find_ceiling(
     ceiling = _weigh_ceiling(table, kind, layout, grouping)
     if ceiling is None:
         return Estimate.undefined(NO_PAIR)
-    estimate = estimate_weighted(ceiling, layout, scale="correlation").only
-    return estimate if estimate.value > 0 else Estimate.undefined(DISAGREE)
+    is_shared = (~np.isnan(table)).sum(axis=0) > 1
+    has_shared = np.bincount(layout.units[is_shared], minlength=layout.unit_count) > 0
+    estimate = replace(estimate_weighted(ceiling, layout, scale="correlation"), used=has_shared).only
+    if not estimate.value > 0:
+        return Estimate.undefined(DISAGREE)
+    return replace(estimate, low=max(estimate.low, 0.0))  # of a root
 
 
 def _weigh_ceiling(

@@ -50,6 +50,8 @@ def test_audits_without_spread_have_a_reason():
     found = audit_damage(np.ones(6), np.zeros((2, 6)))
     assert found.falls[0].reason == "all 6 scores are 1: there is no spread to measure a change by"
     assert not found.is_monotone
+    with np.errstate(all="raise"):
+        audit_damage(np.arange(5.0), [np.arange(5.0) - 1], layout=lay_out(5, inputs=list("aaaab")))
     few = audit_edit([1, 2, NAN, 4, 5], [1, 2, 3, 4, 5])
     assert few.shift.reason == "an audit needs at least 5 texts with a score, but there are 4"
     assert math.isnan(few.changed)

@@ -30,6 +30,10 @@ def test_nearly_equal_to_ppi_python() -> None:
 def test_a_judge_that_says_nothing_changes_nothing() -> None:
     found = help_mean(*both(rated=np.ones(10), unrated=np.ones(12)))
     assert (found.cells["worth"], found.estimate.value) == (10, pytest.approx(RATINGS.mean()))
+    constant = help_mean(*both(rated=np.full(10, 3.4), unrated=np.full(500, 3.4)))  # its mean is not exactly 3.4
+    assert (constant.cells["worth"], constant.estimate.value) == (10, pytest.approx(RATINGS.mean()))
+    rate = help_mean(*both((RATINGS > 2).astype(float), np.full(10, 0.7), np.full(500, 0.7)), is_rate=True)
+    assert (rate.cells["worth"], rate.estimate.value) == (10, pytest.approx((RATINGS > 2).mean()))
     every = help_mean(RATINGS, RATED)
     assert every.estimate.value == every.by_labels.value
     assert every.cells["worth"] == 10

@@ -16,6 +16,7 @@ from meta_eval.judges import (
 from meta_eval.labels import agree_on_labels
 
 YES = np.array([0.0, 1.0])
+NAN = math.nan
 
 
 def mark_texts(n: int, *places: int) -> np.ndarray:
@@ -52,6 +53,14 @@ def test_equal_judges_do_not_differ_and_few_inputs_tell_nothing() -> None:
     assert set(found.p_values.values()) == {1.0}
     (few,) = compare_judges(people[:9], {"a": judge[:9], "b": judge[:9]}, YES, lay_out(9))
     assert "at least 10" in (few.differences["kappa"].reason or "")
+
+
+def test_texts_that_a_judge_lacks_are_no_evidence() -> None:
+    """Flips of three texts give p .25 at least, whatever the other judges read."""
+    people = np.tile([0.0, 1.0], 100)
+    wrong = np.where(np.arange(200) < 3, 1 - people, NAN)
+    found = compare_judges(people, {"a": people, "b": people, "c": wrong}, YES, lay_out(200))
+    assert [min(each.p_values.values()) >= 0.25 for each in found] == [True] * 3
 
 
 def test_kappa_of_rare_labels_is_not_sure() -> None:

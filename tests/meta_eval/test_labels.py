@@ -64,6 +64,18 @@ def test_people_among_themselves() -> None:
     assert own.kappa.value == pytest.approx(1 - 3 / (2 + 1 + 2))  # expected of 4, 2 and 2 labels: 2, 1 and 2
 
 
+def test_few_texts_of_a_judge_say_nothing_beside_people() -> None:
+    """Nor does it follow from 30 equal labels of one person that all others would be equal."""
+    people = np.tile([0.0, 1.0], 100)
+    judge = np.where(np.arange(200) < 3, 1 - people, NAN)
+    table = np.stack([people, people, np.where(np.arange(200) % 9 == 0, 1 - people, people)])
+    _, own = agree_with_single(table, {"j": judge}, YES, lay_out(200))
+    assert "at least 10 inputs, but there are 3" in (own.beside_people.reason or "")
+    _, equal = agree_with_single(people[None, :30], {"j": people[:30]}, YES, lay_out(30))
+    assert (equal.n, equal.accuracy.value) == (30, 1)
+    assert 0.8 < equal.accuracy.low < 0.95
+
+
 def test_labels_of_scores_and_of_several_people() -> None:
     named = assign_labels(np.array([1.4, 1.5, 4.9, NAN]), np.array([1.0, 2.0, 5.0]))
     np.testing.assert_equal(named, [1, 2, 5, NAN])

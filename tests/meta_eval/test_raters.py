@@ -81,6 +81,15 @@ def test_the_ceiling_by_hand():
     assert find_ceiling(np.column_stack([table, [4, NAN, NAN]])).value == pytest.approx(math.sqrt(0.8))
 
 
+def test_a_ceiling_rests_on_the_units_that_two_raters_rated():
+    table = np.full((2, 100), NAN)
+    table[0] = np.arange(100) % 7
+    table[1, :3] = [0, 2, 1]
+    assert "at least 10 inputs, but there are 3" in (find_ceiling(table).reason or "")
+    table[1, :12] = [0, 6, 1, 5, 2, 4, 3, 0, 1, 6, 2, 5]
+    assert find_ceiling(table).low >= 0
+
+
 def test_a_ceiling_within_small_systems_says_that_they_are_small():
     table = np.tile(np.arange(18.0) % 5, (2, 1))
     layout = lay_out(18, systems=["a"] * 9 + ["b"] * 9)
