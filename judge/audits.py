@@ -198,6 +198,8 @@ def audit_metric(rated: ScoredSet, metric: Metric, stages: Stages | None, count:
             cues,
             seed,
         )
+    unchanged = [name for name, levels in perturbed.items() if not find_changed(examples, levels).any()]
+    without = [f"not tested, because no text is changed by it: {', '.join(unchanged)}"] if unchanged else []
     line = join_values(
         "audit",
         set=rated.name,
@@ -210,7 +212,7 @@ def audit_metric(rated: ScoredSet, metric: Metric, stages: Stages | None, count:
         n=len(examples),
         rated=rated,
         signature=f"{line}|{scored.signature}",
-        notes=(*rated.notes, *scored.notes),
+        notes=(*rated.notes, *scored.notes, *without),
     )
 
 

@@ -79,7 +79,7 @@ VERBS = {  # the flags of each that are no parameters of its function
     "score": (*METRICS, *TEXT_FILES, *SYSTEM_FILES, *SHOWN),
     "agree": (*METRICS, *TEXT_FILES, *SYSTEM_FILES, *SHOWN),
     "compare": (*METRICS, *TEXT_FILES, *SYSTEM_FILES, *SHOWN),
-    "prefer": (*METRICS, *JUDGE, *SYSTEM_FILES, *SET, *SHOWN),
+    "prefer": (*METRICS, *JUDGE, *SET, *SHOWN),
     "audit": (*METRICS, *TEXT_FILES, *SYSTEM_FILES, *SET, *SHOWN),
     "plan": SHOWN,
     "label": (*SYSTEM_FILES, *SHOWN),
@@ -211,7 +211,7 @@ def run_verb(app: App, words: Sequence[str]) -> int:
         if "report" in given:
             from judge.reports import check_report
 
-            check_report(given["report"], given.get("plots", PLOTS))
+            check_report(given)
         settings = collect_settings(name, given)
         with show_steps() as progress:
             before = shown.set(progress)

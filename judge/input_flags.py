@@ -72,7 +72,7 @@ def read_inputs(verb: str, parameter: str, takes: Sequence[str], given: Mapping[
             verb,
             parameter,
             named["data"],
-            given.get("seed", 0),
+            given,
         )
     if "systems" in named:
         without_scores = {"scores": None} if "scores" in given else {}
@@ -112,13 +112,13 @@ def read_systems(systems: Sequence[str], given: Mapping[str, Any]) -> Any:
     )
 
 
-def read_set(verb: str, parameter: str, named: Mapping[str, Any], seed: int) -> dict[str, Any]:
+def read_set(verb: str, parameter: str, named: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
     """Loads the set that `--data` names, with its settings."""
     if len(named) != 1:
         raise SettingError(f"--data names one set, but got {', '.join(named)}")
     ((name, settings),) = named.items()
     place = "--data."  # before its settings in messages
-    config = complete(name, read_config(find_set(name), seed), settings, place)
+    config = complete(name, read_config(find_set(name), given.get("seed", 0)), settings, place)
     loaded = build(config, place)
     has_pairs = isinstance(loaded, tuple)
     if verb == "audit" and (has_pairs or not loaded.rated):
@@ -130,4 +130,6 @@ def read_set(verb: str, parameter: str, named: Mapping[str, Any], seed: int) -> 
     preferences, outputs = loaded
     if outputs is None:
         return {parameter: preferences}
+    if "outputs" in given:
+        raise SettingError(f"outputs would have no effect, because {name} has its own")
     return {parameter: preferences, "outputs": outputs}

@@ -73,6 +73,8 @@ def read(
         if refuse_scores and source.scores:
             raise SettingError(f"texts to score must have no scores, but have {', '.join(source.scores)}")
         return source
+    if scores is not None and not isinstance(scores, Mapping):
+        raise SettingError(f"scores go by the name of their metric, but got {format_value(scores)}")
     given = {} if scores is None else dict(scores)
     files: dict[str, Any] = {}
     numbers: dict[str, Any] = {}

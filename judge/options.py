@@ -143,6 +143,11 @@ else:  # as a command line gives them
     Source = References = CausalLM = Discriminator = str
 
 
+def list_names(names: str | Sequence[str]) -> list[str]:
+    """Lists names that are given in a list, or in one text with commas."""
+    return names.split(",") if isinstance(names, str) else list(names)
+
+
 P = ParamSpec("P")
 R = TypeVar("R")
 

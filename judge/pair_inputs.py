@@ -54,8 +54,10 @@ def read_pairs(
     """
     if isinstance(source, str | Path | InputFile):
         source, outputs = find_outputs(InputFile.of(source, columns=columns), outputs, is_asked)
-    if outputs is None and has_metrics:
-        raise SettingError(f"metrics need the texts of the systems: {NO_OUTPUTS}")
+    if outputs is None and (has_metrics or scores):
+        raise SettingError(f"metrics and scores need the texts of the systems: {NO_OUTPUTS}")
+    if isinstance(source, Preferences) and columns:
+        raise SettingError("columns would have no effect on preferences that were read already")
 
     def read_outputs() -> tuple[ScoredSet, dict[tuple[str, str], int]]:
         texts = ScoredSet("", (), {}) if outputs is None else read(outputs, scores)

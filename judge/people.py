@@ -81,9 +81,9 @@ def choose_people(
     scores = dict(scored.scores)
     unknown = next((name for name in (*people, *judges) if name not in (*scores, *raters)), None)
     if unknown is not None:
-        known = join_names([*dict.fromkeys([*scores, *raters, *columns])])
-        rule = "people and judges name columns, scorers or raters, but"
-        raise SettingError(f"{rule} {printable(unknown)} is none of {known}")
+        known = [*dict.fromkeys([*scores, *raters, *columns])]
+        others = f"is none of {join_names(known)}" if known else "is none, and there is no other"
+        raise SettingError(f"people and judges name columns, scorers or raters, but {printable(unknown)} {others}")
     scorers = [name for name in people if name in scores]
     if scorers and len(scorers) < len(people):
         raise SettingError(f"people must be all columns of scores or all raters, but mix both: {join_names([*people])}")

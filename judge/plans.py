@@ -121,7 +121,7 @@ def plan_inputs(
         "Ratings of 1 to 5 need about a tenth more. For correlations between systems, n counts systems."
     )
     return Study(
-        answer=f"{count_ratings('systems', of_systems)}; {count_ratings('metrics', of_metrics)}.",
+        answer=f"{count_ratings('systems', of_systems, compared)}; {count_ratings('metrics', of_metrics)}.",
         tables=[
             Table("Inputs needed to compare two systems", caption, of_systems),
             Table("Inputs needed to compare two metrics", of_correlations, of_metrics),
@@ -130,17 +130,19 @@ def plan_inputs(
     )
 
 
-def count_ratings(what: str, rows: Sequence[Row]) -> str:
-    """Writes a sentence: how many ratings can show the smallest difference between two systems, or metrics."""
+def count_ratings(what: str, rows: Sequence[Row], outputs: int = 1) -> str:
+    """Writes a sentence: how many ratings can show the smallest difference between two systems, or metrics.
+
+    Each input has as many `outputs` as systems are compared.
+    """
     smallest = min(row["difference"] for row in rows)
-    outputs = 2 if what == "systems" else 1
     of_smallest = [row for row in rows if row["difference"] == smallest]
     known = [row for row in of_smallest if not math.isnan(row["n"])]
     to_show = f"to show a difference of {smallest:g} between two {what}"
     if not known:
         return f"no study is known {to_show}: {of_smallest[0]['reason']}"
     best = min(known, key=lambda row: (row["n"] * row["raters"], row["n"]))
-    texts = f"{best['n']:g} inputs, 2 outputs each" if outputs == 2 else f"{best['n']:g} texts"
+    texts = f"{best['n']:g} inputs, {outputs} outputs each" if outputs > 1 else f"{best['n']:g} texts"
     people = "rater" if best["raters"] == 1 else "raters"
     ratings = best["n"] * best["raters"] * outputs
     return f"{to_show}, {ratings:g} ratings are needed ({texts}, {best['raters']} {people})"

@@ -6,10 +6,11 @@ import logging
 import os
 import socket
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import fields
 from importlib import import_module
 from typing import Any
 
-from core.errors import OutsideError, SettingError
+from core.errors import OutsideError, SettingError, check_names, format_value
 from core.extras import suggest_extra
 from core.settings import Count, NonNegative, checked_dataclass
 from judge.chunks import ChunkedFile, Encoded, Part, Scorer
@@ -31,6 +32,15 @@ class Ray:
     gpus: NonNegative = 0.0
     # HOST:PORT of a cluster; without one it starts on this machine
     address: str | None = None
+
+
+def read_ray(given: Any) -> Ray:
+    """Reads settings of Ray. Raises SettingError for others."""
+    names = [setting.name for setting in fields(Ray)]
+    if not isinstance(given, Mapping):
+        raise SettingError(f"ray has the settings {', '.join(names)}, but got {format_value(given)}")
+    check_names(given, names, "ray", "ray.")
+    return Ray(**given)
 
 
 class RayActor(Scorer):

@@ -17,12 +17,21 @@ from report import page, results
 from report.study import Study
 
 
-def check_report(report: str, plots: Sequence[str]) -> None:
-    """Raises SettingError for a folder that cannot hold a report, and for unknown kinds of plots."""
-    check(Several[one_of(results.ENDINGS)], plots=[*plots])
+def check_report(given: Mapping[str, Any]) -> None:
+    """Raises SettingError for a folder that cannot hold a report, and for unknown kinds of plots.
+
+    Nor may the folder have the inputs or the output of the verb in the places that a report clears.
+    """
+    report = given["report"]
+    folder = Path(os.path.realpath(report))
+    check(Several[one_of(results.ENDINGS)], plots=[*given.get("plots", PLOTS)])
     if Path(report).suffix in (".html", ".htm"):
         raise SettingError(f"report must name a folder, in which report.html is the page, but is {report}")
-    results.check_run_folder(Path(os.path.realpath(report)), "report")
+    results.check_run_folder(folder, "report")
+    results.refuse_cleared(given, folder, "report")
+    output = given.get("output")
+    if output is not None and Path(os.path.realpath(output)).is_relative_to(folder):
+        raise SettingError(f"output={output} is in the folder of the report: choose another output")
 
 
 def write_verb(study: Study, words: Sequence[str], given: Mapping[str, Any], seconds: float) -> Path:

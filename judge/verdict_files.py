@@ -39,10 +39,10 @@ from data.rating_words import GivenLevels
 from data.scored import read_scored
 from judge.inputs import Columns, Frame, GivenScores, Source, open_rows, read
 from judge.label_sheets import ITEM, SHEET_FIELDS, is_sheet, read_design
+from judge.options import Names, list_names
 from judge.people import GivenLabels, choose_people, join_labels
 from meta_eval.scored_set import ScoredSet
 
-Names: TypeAlias = str | Sequence[str]
 Labels: TypeAlias = Path | str | Sequence[Mapping[str, Any]] | Frame
 Row: TypeAlias = dict[str, Any]
 LABELS = Path("labels")  # names labels in memory in messages
@@ -111,11 +111,6 @@ def read_verdicts(
     else:
         verdicts = _read_table(table, request)
     return verdicts if given is None else join_labels(verdicts, given)
-
-
-def list_names(names: Names) -> list[str]:
-    """Lists names that are given in a list, or in one text with commas."""
-    return names.split(",") if isinstance(names, str) else list(names)
 
 
 def have_texts(scored: ScoredSet) -> bool:

@@ -18,7 +18,17 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from meta_eval.design import Floats, Layout, lay_out, to_columns
-from meta_eval.estimates import PRIOR, Estimate, Estimates, divide_known, gather, linearise, measure_design_effects
+from meta_eval.estimates import (
+    PRIOR,
+    Estimate,
+    Estimates,
+    divide_known,
+    estimate_mean,
+    estimate_share,
+    gather,
+    linearise,
+    measure_design_effects,
+)
 
 NOBODY = "no text has a label"
 AGREED = 1.5  # of the two pseudo-texts with a label, on which the judge says the same
@@ -65,13 +75,15 @@ def help_mean(
     estimate lies in [0, 1]. Raises ValueError for wrong shapes and infinities.
     """
     y, f = to_columns(labels=labels, verdicts=verdicts)
+    layout = layout or lay_out(len(y))
     estimates = _estimate_with_zero(
         y,
         f,
-        layout or lay_out(len(y)),
+        layout,
         is_rate=is_rate,
     )
-    return _compare_precision(estimates, rated=~np.isnan(y))
+    by_labels = estimate_share(y, layout) if is_rate else estimate_mean(y, layout)
+    return _compare_precision(estimates, by_labels.only, rated=~np.isnan(y))
 
 
 def help_difference(
@@ -95,8 +107,9 @@ def help_difference(
     b = _estimate_with_zero(y_b, f_b, layout)
     both = replace(a.join(b), used=min(a.used, b.used, key=np.sum))
     gap_and_zeros = np.array([[1.0, 0, 0], [0, 1, 0], [-1, 0, 0], [0, 0, 1]])
+    difference = both.contrast(gap_and_zeros)
     rated = ~np.isnan(np.append(y_a, y_b))
-    return _compare_precision(both.contrast(gap_and_zeros), rated)
+    return _compare_precision(difference, difference.take([0]).only, rated)
 
 
 def _estimate_with_zero(
@@ -138,10 +151,13 @@ def _estimate_with_zero(
         pseudo,
         scale="share" if is_rate else "mean",
     )
-    return replace(estimates, used=has_labels)
+    units, labelled = max(int(has_texts.sum()), 1), max(int(has_labels.sum()), 1)
+    # the jackknife left out units of all texts, but nearly all of the error comes from those with labels
+    shrunk = (1 - 1 / labelled) / (1 - 1 / units) if units > 1 else 1.0
+    return replace(estimates, parts=shrunk * estimates.parts, used=has_labels)
 
 
-def _compare_precision(estimates: Estimates, rated: np.ndarray) -> HelpedEstimate:
+def _compare_precision(estimates: Estimates, by_labels: Estimate, rated: np.ndarray) -> HelpedEstimate:
     of_people = estimates.take([0])
     helped = estimates.help()
     n = int(rated.sum())
@@ -155,6 +171,6 @@ def _compare_precision(estimates: Estimates, rated: np.ndarray) -> HelpedEstimat
     return HelpedEstimate(
         rated=n,
         estimate=helped.only if n else Estimate.undefined(NOBODY),
-        by_labels=of_people.only if n else Estimate.undefined(NOBODY),
+        by_labels=by_labels if n else Estimate.undefined(NOBODY),
         effective_n=effective_n,
     )

@@ -28,6 +28,7 @@ from filelock import FileLock, Timeout
 
 from core.errors import SettingError
 from core.notes import TINY, write_note
+from core.objects import leaves
 from core.stages import FILES, check_place, fingerprint
 from data.text_files import open_atomically
 from meta_eval.scored_set import ScoredSet
@@ -186,13 +187,14 @@ def clear_folder(folder: Path) -> None:
             path.unlink(missing_ok=True)
 
 
-def is_cleared(path: Path, folder: Path) -> bool:
-    """Whether a run in `folder` would delete this path; both paths are resolved.
-
-    >>> is_cleared(Path("/run/models/expert"), Path("/run")), is_cleared(Path("/run/in.jsonl"), Path("/run"))
-    (True, False)
-    """
-    return any(path.is_relative_to(folder / name) for name in WRITTEN)
+def refuse_cleared(settings: Mapping[str, Any], folder: Path, setting: str) -> None:
+    """Raises SettingError for a value, or what follows its `=`, that names what a run in `folder` would delete."""
+    for key, value in leaves(settings):
+        text = str(value).replace("\0", "") if isinstance(value, str | Path) else ""
+        for name in filter(None, (text, text.partition("=")[2])):
+            path = Path(os.path.realpath(name))  # Path.resolve fails where links form a loop
+            if any(path.is_relative_to(folder / written) for written in WRITTEN):
+                raise SettingError(f"{key}={value} is in {folder}, which is cleared: choose another {setting}")
 
 
 def write_models(outcome: Study, folder: Path) -> None:

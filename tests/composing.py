@@ -14,7 +14,7 @@ from hydra.utils import get_object
 from omegaconf import DictConfig, OmegaConf
 
 from core.configs import CONFIGS
-from experiments.runner.configuration import walk
+from core.objects import walk
 
 VARIABLE = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 

@@ -15,6 +15,7 @@ from omegaconf import MISSING, DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from core.errors import SettingError, causes, suggest_similar
+from core.objects import leaves, walk
 from core.settings import Seed, Several, Text, check, check_arguments, refuse_network_in_file
 from core.source import Module, find_module
 
@@ -29,30 +30,6 @@ COMMON: dict[str, Any] = {  # settings of every experiment
 BUILT = ("experiment", "logger")  # settings that the runner builds objects of
 REFERENCE = re.compile(r"\$\{([\w.]+)\}")
 PLACE = re.compile(r"full_key: (\S+)")  # in Hydra's message
-
-
-def walk(node: Any, path: str = "") -> Iterator[tuple[str, Any]]:
-    """Yields `node` and every value inside it, each with its dotted path.
-
-    >>> list(walk({"a": [2]}))
-    [('', {'a': [2]}), ('a', [2]), ('a[0]', 2)]
-    """
-    yield path, node
-    if isinstance(node, Mapping):
-        start = f"{path}." if path else ""
-        for key, value in node.items():
-            yield from walk(value, f"{start}{key}")
-    elif isinstance(node, list):
-        for number, value in enumerate(node):
-            yield from walk(value, f"{path}[{number}]")
-
-
-def leaves(node: Any, path: str = "") -> Iterator[tuple[str, Any]]:
-    """Yields every value at or below `node`, with its dotted path, except mappings and lists that are not empty."""
-    for place, value in walk(node, path):
-        has_content = isinstance(value, Mapping | list) and len(value) > 0
-        if not has_content:
-            yield place, value
 
 
 def resolve(config: DictConfig, typed: Sequence[str] = ()) -> dict[str, Any]:

@@ -1,7 +1,6 @@
 """Runs one experiment of a checked configuration, and writes, publishes and shows what it found."""
 
 import logging
-import os
 import subprocess
 from collections.abc import Mapping
 from contextlib import ExitStack
@@ -19,11 +18,10 @@ from omegaconf import DictConfig, OmegaConf
 from pytorch_lightning import seed_everything
 
 from core.configs import CONFIGS
-from core.errors import SettingError
 from core.stages import Stages, check_writable
 from experiments.contracts import Run, Study
 from experiments.runner import hardware
-from experiments.runner.configuration import build_experiment, leaves
+from experiments.runner.configuration import build_experiment
 from experiments.runner.run_log import begin_log, quiet_libraries, shorten
 from experiments.runner.sweep import FAILED, FINE, name_command, name_job
 from report import page, results, terminal
@@ -53,7 +51,8 @@ def run_experiment(
         if first:
             held.enter_context(results.claim_folder(folder, beside=name_written(hydra)))
             begin_log(folder)
-        check_paths(settings, folder)
+        inputs = {name: node for name, node in settings.items() if name != "experiment"}
+        results.refuse_cleared(inputs, folder, "hydra.run.dir")
         check_writable("stages_dir", Path(config.stages_dir))
         hardware.check_devices(settings)
         seed_everything(config.seed, workers=True, verbose=False)
@@ -130,17 +129,6 @@ def name_recipe(outcome: Study, config: DictConfig) -> Study:
     note = f"recipe {config.recipe.name}: settings chosen: {config.recipe.chosen}"
     signature = f"{outcome.signature}|recipe={config.recipe.name}"
     return replace(outcome, signature=signature, notes=[note, *outcome.notes])
-
-
-def check_paths(settings: Mapping[str, Any], folder: Path) -> None:
-    """Raises SettingError for a setting that names what the run would clear or overwrite."""
-    for key, value in leaves({name: node for name, node in settings.items() if name != "experiment"}):
-        if not isinstance(value, str) or not value:
-            continue
-        path = Path(os.path.realpath(value.replace("\0", "")))  # Path.resolve fails where links form a loop
-        if results.is_cleared(path, folder):
-            where = f"{key}={value} is in {shorten(folder)}, which the run clears"
-            raise SettingError(f"{where}: choose another hydra.run.dir")
 
 
 def summarise(

@@ -13,8 +13,8 @@ from hydra.utils import instantiate
 from omegaconf import DictConfig, OmegaConf
 
 from core.errors import SettingError
+from core.objects import leaves
 from experiments.contracts import Progress
-from experiments.runner.configuration import leaves
 
 if TYPE_CHECKING:
     from pytorch_lightning import Trainer

@@ -11,8 +11,9 @@ from hydra.utils import instantiate
 from omegaconf import DictConfig, OmegaConf
 
 from core.errors import InputError, SettingError, causes
+from core.objects import walk
 from data.corpus import Corpus
-from experiments.runner.configuration import name_settings, walk
+from experiments.runner.configuration import name_settings
 from experiments.runner.sweep import BAD_INPUT, FINE
 from models.encoders import encoder_source
 from models.folders import find_folder

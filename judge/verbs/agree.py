@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Literal
 
 from core.settings import Fraction, Seed
-from judge.options import Columns, File, GivenLevels, GivenScores, Labels, Metrics, Names, Source, verb
+from judge.options import Columns, File, GivenLevels, GivenScores, Labels, Metrics, Names, Source, list_names, verb
 
 if TYPE_CHECKING:
     from report.study import Study
@@ -68,7 +68,7 @@ def agree(
     from judge.verdict_files import read_verdicts
     from meta_eval.ranking import RankingSettings
 
-    comparison = RankingSettings(statistic, level=level, lower_is_better=lower_is_better)
+    comparison = RankingSettings(statistic, level=level, lower_is_better=list_names(lower_is_better))
     conditions = read_conditions(fail_if)
     planned, kept = plan_with(metrics, stages)
     examples = read_verdicts(

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Literal
 
 from core.errors import SettingError
 from core.settings import Fraction, Seed
-from judge.options import Columns, File, GivenLevels, GivenScores, Metrics, Names, References, Source, verb
+from judge.options import Columns, File, GivenLevels, GivenScores, Metrics, Names, References, Source, list_names, verb
 
 if TYPE_CHECKING:
     from report.study import Study
@@ -57,5 +57,5 @@ def compare(
     lacking = check_comparable(outputs, may_lack=incomplete == "drop")
     if not (outputs.scores or outputs.aspects or planned):
         raise SettingError("a comparison needs metrics, scores or ratings, but there are none")
-    how = {"level": level, "lower_is_better": lower_is_better, "seed": seed}
+    how = {"level": level, "lower_is_better": list_names(lower_is_better), "seed": seed}
     return compare_systems(add_scores(outputs, planned, kept), lacking, **how)

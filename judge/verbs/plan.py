@@ -1,13 +1,14 @@
 """`judge plan`."""
 
 from dataclasses import replace
+from inspect import signature
 from typing import TYPE_CHECKING, Annotated
 
 from annotated_types import Ge, Gt, Lt
 
 from core.errors import SettingError
 from core.settings import Count, Fraction, NonNegative, Positive, Several
-from judge.options import Columns, GivenLevels, Names, Source, verb
+from judge.options import Columns, GivenLevels, Names, Source, list_names, verb
 
 if TYPE_CHECKING:
     from report.study import Study
@@ -62,23 +63,32 @@ def plan(
         power: probability to detect the difference.
         level: of significance, of the two-sided tests.
 
-    Raises SettingError for wrong settings, for an aspect without ratings, and for a pilot that shows no spread;
-    InputError for a wrong pilot.
+    Raises SettingError for wrong settings and those without effect, for an aspect without ratings, and for a pilot that
+    shows no spread; InputError for a wrong pilot.
 
     >>> plan(differences=[0.5], raters=[1]).tables[0].rows[0]["n"]
     42
     >>> plan(within=0.05, correlation=0.8).answer.split("; ")[1]
     '387 labels for the rate to within 0.05 (141 if judge reads all texts).'
     """
+    defaults = signature(plan).parameters
+    given = {name for name, value in locals().items() if name in defaults and value is not defaults[name].default}
     from core.signature import join_values
     from judge import plans
     from judge.inputs import read
     from meta_eval.planning import Spread
 
-    if within is not None and pilot is not None:
-        raise SettingError("a pilot measures the spread of two systems: leave it out to plan labels by within")
-    if pilot is None and (columns or levels or systems):
-        raise SettingError("columns, levels and systems say what is in a pilot: pass its file too")
+    if within is not None:
+        unused = given - {"within", "rate", "correlation", "texts"}
+        where = "where labels are planned (within)"
+    elif pilot is None:
+        unused = given & {"rate", "texts", "aspect", "systems", "columns", "levels"}
+        where = "without the file of a pilot, and without within"
+    else:
+        unused = given & {"rate", "texts", "spread_inputs", "spread_raters"}
+        where = "beside a pilot, which shows the spread of systems"
+    if unused:
+        raise SettingError(f"{', '.join(sorted(unused))} would have no effect {where}")
     if within is not None:
         settings = {"rate": rate, "correlation": correlation, "texts": texts}
         line = join_values("plan", within=within, **settings)
@@ -89,7 +99,7 @@ def plan(
     if pilot is not None:
         rated = read(pilot, columns=columns, levels=levels)
         aspect = plans.find_aspect(rated, aspect)
-        spread = plans.find_spread(rated, aspect, systems)
+        spread = plans.find_spread(rated, aspect, list_names(systems))
         name, notes = rated.name, rated.notes
     elif spread_inputs + spread_raters == 0:
         raise SettingError("spread_inputs and spread_raters must not both be 0")

@@ -54,6 +54,10 @@ def score(
     metrics, kept = plan_with(metric, stages, settings)
     if not metrics:
         raise SettingError("at least one metric is needed, found none")
+    if ray is not None:
+        from judge.ray_actors import Ray, read_ray
+
+        ray = ray if isinstance(ray, Ray) else read_ray(ray)
     if output is not None:
         if not isinstance(source, str | Path | InputFile) or references is not None:
             raise SettingError("output needs a file of texts with their references")

@@ -196,7 +196,7 @@ def test_a_report_has_the_page_its_plots_and_tables(run: Run, tmp_path: Path) ->
             "audit --metric bleu --data builtin_news --systems a=in.jsonl",
             "--systems and --data are two inputs: give one",
         ),
-        ("prefer --data pandalm --systems a=in.jsonl", "--systems and --data are two inputs: give one"),
+        ("audit --data builtin_stories --systems a=in.jsonl", "--systems and --data are two inputs: give one"),
         ("agree in.jsonl --seed x", 'Invalid value for --seed: unable to convert "x" into int'),
         ("steer --prompts a --guide b", "--generator requires an argument"),
         ("compare in.jsonl --incomplete maybe", 'Invalid value "maybe" for --incomplete. Choose from: "refuse"'),

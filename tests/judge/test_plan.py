@@ -98,8 +98,8 @@ def test_an_interval_as_wide_as_the_scale_has_no_plan() -> None:
 @pytest.mark.parametrize(
     ("pilot", "settings", "said"),
     [
-        (None, {"columns": {"text": "t"}}, "columns, levels and systems say what is in a pilot"),
-        ({"x": {"q": "A cat."}}, {"within": 0.1}, "leave it out to plan labels by within"),
+        (None, {"columns": {"text": "t"}}, "columns would have no effect without the file of a pilot"),
+        ({"x": {"q": "A cat."}}, {"within": 0.1}, "pilot would have no effect where labels are planned"),
         (None, {"within": 0.1, "power": 0}, "power"),
         (None, {"within": 0.1, "texts": 0}, "texts"),
     ],

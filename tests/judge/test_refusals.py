@@ -27,7 +27,7 @@ CASES = [
         "score 3.jsonl --metric cdm_discriminative --metric.models nowhere --output out.jsonl",
         "--metric.models nowhere: there is no such folder",
     ),
-    ("plan --columns.text t", "columns, levels and systems say what is in a pilot: pass its file too"),
+    ("plan --columns.text t", "columns would have no effect without the file of a pilot, and without within"),
     (
         "prefer --data pandalm --data.root . --data.part t",
         "--data.part is not a setting of pandalm (did you mean --data.root?)",

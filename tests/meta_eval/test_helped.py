@@ -7,6 +7,7 @@ import pytest
 from scipy import stats
 
 from meta_eval.design import lay_out
+from meta_eval.estimates import estimate_mean, estimate_share
 from meta_eval.helped import NOBODY, help_difference, help_mean
 
 NAN = math.nan
@@ -43,6 +44,19 @@ def test_a_text_without_a_verdict_counts_with_its_label() -> None:
     scores = RATED.copy()
     scores[3] = NAN
     assert help_mean(*both(rated=scores)).rated == 10
+
+
+def test_labels_alone_are_estimated_as_anywhere_else() -> None:
+    labels, verdicts = both()
+    known = lay_out(len(RATINGS))
+    assert help_mean(labels, verdicts).by_labels == estimate_mean(RATINGS, known).only
+    wins = (RATINGS > 2).astype(float)
+    rate = help_mean(np.append(wins, np.full(len(UNRATED), NAN)), verdicts, is_rate=True)
+    assert rate.by_labels == estimate_share(wins, known).only
+    others = np.append(RATINGS[::-1], np.full(len(UNRATED), NAN))
+    alone = estimate_mean(RATINGS - RATINGS[::-1], known).only
+    found = help_difference(labels, others, verdicts, verdicts).by_labels
+    assert (found.low, found.high) == pytest.approx((alone.low, alone.high), rel=0.02)
 
 
 def test_rates_stay_within_0_and_1() -> None:

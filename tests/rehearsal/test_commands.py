@@ -16,7 +16,7 @@ import pytest
 from hydra.utils import instantiate
 from omegaconf import DictConfig, OmegaConf
 
-from experiments.runner.configuration import leaves
+from core.objects import leaves
 from experiments.runner.hardware import check_trainer
 from models.folders import find_folder
 from tests.composing import compose_run, expand_sweep, list_misfits

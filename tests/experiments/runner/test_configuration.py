@@ -10,8 +10,9 @@ from omegaconf import DictConfig, OmegaConf
 
 from core.configs import CONFIGS
 from core.errors import SettingError
+from core.objects import walk
 from experiments.contracts import Study
-from experiments.runner.configuration import build_experiment, list_faults, resolve, walk
+from experiments.runner.configuration import build_experiment, list_faults, resolve
 from experiments.runner.experiment import name_recipe
 from tests.composing import compose_all, compose_run, expand_sweep, list_misfits
 from tests.experiments.conftest import TOY

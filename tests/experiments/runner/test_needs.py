@@ -10,7 +10,7 @@ import pytest
 from huggingface_hub import constants
 from omegaconf import OmegaConf
 
-from experiments.runner.configuration import leaves
+from core.objects import leaves
 from experiments.runner.needs import find_checkpoints
 from tests.composing import compose_run
 
