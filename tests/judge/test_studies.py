@@ -87,7 +87,7 @@ def test_ratings_alone_compare_systems_of_a_table_with_names_of_its_own(
 def test_a_chat_model_that_always_names_the_first_text(finish: Finish, serve: Callable[..., Server]) -> None:
     server = serve(answer_with(200, completion("A")))
     asked = ("--judge", "llm_judge", "--judge.model", "toy", "--judge.base_url", server.url)
-    results, _ = (finish("prefer", f"{EXAMPLES}/summaries.jsonl", *asked) for _ in range(2))
+    results, _ = (finish("prefer", f"{EXAMPLES}/summaries.jsonl", *asked, plots=False) for _ in range(2))
     questions = [request["messages"][0]["content"] for request in server.requests]
     assert len(questions) == 22  # ten pairs in both orders; the second run asks only what the endpoint takes
     assert questions[0] == questions[-1] == "Answer with the number 1."
