@@ -108,11 +108,6 @@ def test_probabilities_are_those_at_the_token_of_the_verdict(
     assert rate(reply(text, chosen=others), "number", (1, 5)) == plain
 
 
-def test_sampled_answers_with_one_distribution_have_one_score() -> None:
-    drawn = [reply(f'{{"rating": {n}}}', chosen=[token(11, n, p1=0.1, p3=0.3, p4=0.6)]) for n in "134"]
-    assert [rate(each, "number", (1, 5)) for each in drawn] == pytest.approx([3.4] * 3)
-
-
 def test_fields_that_the_prompts_name_are_required(tmp_path: Path) -> None:
     chat = says("3")
     assert coherence(chat).requires == ()

@@ -26,13 +26,8 @@ def agree(pairs: list[tuple[Any, Any]], **settings: Any) -> tuple[Study, dict[st
     return found, {table.title: table for table in found.filled}
 
 
-@pytest.mark.parametrize("words", [None, ("bad", "good")])
-def test_two_labels_by_hand(words: tuple[str, str] | None) -> None:
-    if not words:
-        found, tables = agree(YES_NO)
-    else:
-        found, tables = agree([(words[q], words[j]) for q, j in YES_NO], levels=[*words])
-        assert f"examples: ratings in words: {words[0]} 0, {words[1]} 1" in found.notes
+def test_two_labels_by_hand() -> None:
+    found, tables = agree(YES_NO)
     row, constant = tables[LABELS].rows
     assert (constant["judge"], constant["kappa"]) == ("always 0 (a constant)", 0)
     assert (row["n"], row["accuracy"].value, row["kappa"].value) == (50, 0.7, pytest.approx(0.4))
@@ -74,7 +69,6 @@ def test_what_is_a_label(ratings: list[float], scores: list[float], settings: di
     [
         ({"levels": {"q": [0, 2]}}, "levels of .q. must hold every level, but lack true"),
         ({"levels": {"other": [0, 1]}}, "levels"),
-        ({"thresholds": {"j": 1}}, "thresholds is not a setting of agree"),
     ],
 )
 def test_wrong_settings_are_refused(settings: dict[str, Any], fault: str) -> None:
