@@ -189,10 +189,7 @@ def test_the_key_and_the_deadline_are_settings(serve: Serve, monkeypatch: pytest
     [
         ({"answer_tokens": 0}, "answer_tokens must be"),
         ({"temperature": math.nan}, "temperature must be"),
-        ({"logprobs": "yes"}, "logprobs"),
         ({"extra": {"messages": []}}, "extra must not have the keys messages"),
-        ({"timeout": 0.0}, "timeout must be"),
-        ({"retries": -1}, "retries must be"),
     ],
 )
 def test_bad_settings(settings: dict[str, Any], what: str) -> None:
@@ -314,7 +311,7 @@ def test_the_signature_says_whether_probabilities_come(serve: Serve, is_given: b
     assert ["logprobs" in each for each in server.requests] == [True, is_given, is_given]
 
 
-@pytest.mark.parametrize("name", ["http_proxy", "HTTP_PROXY", "all_proxy"])
+@pytest.mark.parametrize("name", ["http_proxy", "all_proxy"])
 def test_this_machine_is_asked_without_a_proxy(name: str, serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
     server = serve(complete("4"))
     proxy = serve(complete("1"))

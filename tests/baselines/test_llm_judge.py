@@ -325,7 +325,6 @@ def test_a_rubric_is_asked_as_it_is_written(tmp_path: Path) -> None:
     [
         ("", "must be an object|valid dictionary"),
         ("{}", "at least 1 item"),
-        ("How?", "must be an object|valid dictionary"),
         ("a: {instruction: 'How?', levels: {1: a}}", r"r\.yaml: a\.levels must be two or more"),
         ("a: {instruction: 'How?', levels: {no: a, 1: b}}", "must be two or more"),
         ("a: {instruction: 'How?', levels: {-1: a, 1: b}}", "greater than or equal to 0"),
@@ -347,9 +346,7 @@ def test_bad_rubrics(tmp_path: Path, content: str | bytes, what: str) -> None:
     ("settings", "what"),
     [
         ({"aspects": ["humour"]}, r"no humour; aspects there: coherence, consistency"),
-        ({"model": ["m"]}, "model must be a valid string"),
         ({"temperature": 0.7}, "temperature: these settings need an endpoint, but there is no base_url"),
-        ({"base_url": 8000}, "base_url must be a valid string, but is 8000"),
         ({"rubric": 5}, "5: no such file"),
     ],
 )

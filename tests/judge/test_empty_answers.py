@@ -1,8 +1,6 @@
 """An empty answer is a bad answer: it scores 0 or null, and no system is ranked first for its silence."""
 
-import json
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -44,13 +42,6 @@ def test_a_metric_without_a_score_says_why() -> None:
     found = judge.score(["a b", ""], own)
     np.testing.assert_array_equal(found.found.values["score"], [0.5, np.nan])
     assert found.found.reasons[1] == f"{own.__module__}.{NO_SCORE}"
-
-
-def test_the_output_of_score_keeps_the_line_of_an_empty_answer(tmp_path: Path) -> None:
-    (tmp_path / "x.jsonl").write_text('{"text": "a", "references": ["a"]}\n{"text": "", "references": ["b"]}\n')
-    judge.score(str(tmp_path / "x.jsonl"), "rouge_l", output=tmp_path / "out.jsonl")
-    lines = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
-    assert [(line["text"], line["scores"]["quality"]) for line in lines] == [("a", 1), ("", 0)]
 
 
 def test_a_silent_system_is_not_ranked_first() -> None:

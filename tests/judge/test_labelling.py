@@ -37,14 +37,6 @@ def test_two_labels_by_hand() -> None:
     assert any("q: j is better than chance (kappa 0.400" in note for note in found.notes)
 
 
-def test_people_among_themselves() -> None:
-    people = [[1, 1, 1], [0, 0, 0], [1, 1, 0], [0, 0, 1]] * 10
-    found, tables = agree([(each, each[0]) for each in people])
-    with_people = [row["with_people"].value for row in tables[LABELS].rows if "with_people" in row]
-    assert with_people == pytest.approx([2 / 3, 1 / 3])
-    assert "people agree with each other by 0.333: j (0.667) c" in found.answer
-
-
 @pytest.mark.parametrize(
     ("ratings", "scores", "settings", "labels"),
     [

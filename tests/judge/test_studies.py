@@ -1,4 +1,4 @@
-"""Audits, comparisons and preferences through the command line."""
+"""Comparisons and preferences through the command line."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -9,23 +9,10 @@ import pytest
 
 from tests.baselines.test_endpoint import Server, answer_with, completion, serve
 from tests.data.sets.small_files import write
-from tests.judge.test_audit import texts
 
 Finish = Callable[..., dict[str, Any]]
 __all__ = ["serve"]  # a fixture
 EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
-
-
-def test_the_tables_of_a_run(finish: Finish, tmp_path: Path) -> None:
-    rows = ({"id": e.id, "text": e.text, "ratings": dict(e.ratings)} for e in texts())
-    write(tmp_path / "in.jsonl", *rows)
-    results = finish("audit", "in.jsonl", "--metric", "word_count")
-    rows = results["table"]
-    damages = {row["damage"]: row for row in rows if "damage" in row}
-    assert set(damages) >= {"drop", "repeat", "negate", "retrieve"}
-    assert damages["drop"]["fall_1"] > damages["drop"]["fall_0.25"] > 0
-    assert damages["repeat"]["fall_1"] < 0  # a repeated text has more words, and word count likes it
-    assert {row["edit"]: row["changed"] for row in rows if "edit" in row}["case"] == 0
 
 
 def write_study(path: Path, rated: int) -> np.ndarray:
