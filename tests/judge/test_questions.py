@@ -59,7 +59,6 @@ TABLES: dict[str, tuple[Rows, str]] = {
     "verdict and label": (make_table(verdict=JUDGE, label=PERSON), "--people label --judges verdict"),
     "named as a text": (make_table(prediction=JUDGE, gold=PERSON), "--people gold --judges prediction"),
     "people alone": (make_table(passed=JUDGE, human=PERSON), "--judges passed"),
-    "score and rating": (make_table(score=JUDGE, rating=PERSON), "--people rating --judges score"),
     "two raters": (
         make_table(rater_1=PERSON, rater_2=SECOND, gpt__4o=JUDGE),
         "--people rater_1 rater_2 --judges gpt-4o",
@@ -69,7 +68,6 @@ TABLES: dict[str, tuple[Rows, str]] = {
         "--people annotatorAnn annotatorBen --judges llm",
     ),
     "two judges": (make_table(gpt4=JUDGE, claude=SECOND, human=PERSON), "--judges gpt4 claude"),
-    "labels of each": (make_table(human_label=PERSON, llm_label=JUDGE), "--people human_label --judges llm_label"),
     "no word": (make_table(passed=JUDGE, correct=PERSON), "--people passed --judges correct"),
     "judge alone": (make_table(judge=JUDGE, passed=PERSON), "--people passed"),
     "human beside gold": (make_table(human=PERSON, gold=SECOND, judge=JUDGE), ""),

@@ -31,12 +31,6 @@ def test_scores_are_those_of_the_metric() -> None:
     assert "<td>the cat sat</td>" in found._repr_html_()
 
 
-def test_metrics_may_have_names_of_their_own() -> None:
-    found = score(ROWS, {"precision": Bleu(order=1), "bleu": "bleu"})
-    assert [*found.found.values] == ["precision", "bleu"]
-    np.testing.assert_array_equal(found.found.values["precision"], score(ROWS, "bleu", order=1).found.values["quality"])
-
-
 class Noting(WordCount):
     """Says something about its scores."""
 

@@ -70,13 +70,6 @@ def test_verdicts_and_labels_alone_have_an_answer(form: str, tmp_path: Path) -> 
     assert not any("empty" in note for note in study.notes)
 
 
-def test_columns_beside_a_text(tmp_path: Path) -> None:
-    rows = [{"text": f"An answer of {i} words.", "domain": "ab"[i % 2], **row} for i, row in enumerate(ROWS)]
-    found = read_verdicts(write_csv(tmp_path / "v.csv", rows))
-    assert found.examples[3].text == "An answer of 3 words."
-    assert (found.aspects, [*found.scores]) == (("human",), ["judge"])
-
-
 def test_columns_that_are_ratings_keep_their_aspect(tmp_path: Path) -> None:
     """`rating:ASPECT:RATER` and `judge` say what a column is; a column beside them is not read."""
     rows = [{"rating:q:r1": row["human"], "rating:q:r2": row["human"], "label": 1, **row} for row in ROWS]
