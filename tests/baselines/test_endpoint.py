@@ -9,6 +9,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -83,30 +84,21 @@ def cut_off(handler: BaseHTTPRequestHandler) -> None:
     handler.connection.close()
 
 
-def drip(handler: BaseHTTPRequestHandler) -> None:
-    """Sends a byte each tenth of a second."""
-    handler.send_response(200)
-    handler.send_header("Content-Length", "100000")
-    handler.end_headers()
-    try:
-        for _ in range(100):
-            handler.wfile.write(b" ")
-            handler.wfile.flush()
-            time.sleep(0.1)
-    except OSError:
-        return
+def drip(beginning: bytes) -> Answer:
+    """Sends this beginning, and then a byte each tenth of a second."""
+
+    def answer(handler: BaseHTTPRequestHandler) -> None:
+        handler.wfile.write(beginning)
+        with suppress(OSError):  # the other side has left
+            for _ in range(100):
+                handler.wfile.write(b"a")
+                time.sleep(0.1)
+
+    return answer
 
 
-def drip_headers(handler: BaseHTTPRequestHandler) -> None:
-    """Sends the beginning of a header that does not end."""
-    try:
-        handler.wfile.write(b"HTTP/1.1 200 OK\r\nX: ")
-        for _ in range(100):
-            handler.wfile.write(b"a")
-            handler.wfile.flush()
-            time.sleep(0.1)
-    except OSError:
-        return
+SLOW_BODY = drip(b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n")
+SLOW_HEADER = drip(b"HTTP/1.1 200 OK\r\nX: ")
 
 
 @pytest.fixture
@@ -185,7 +177,7 @@ def test_an_endpoint_is_asked_with_the_key_of_the_environment(serve: Serve, monk
 
 def test_the_key_and_the_deadline_are_settings(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MY_KEY", KEY)
-    server = serve(complete("4"), drip)
+    server = serve(complete("4"), SLOW_BODY)
     judge = load_metric("llm_judge", model="toy", base_url=server.url, key_variable="MY_KEY", timeout=0.5)
     with pytest.raises(OutsideError, match=r"no whole answer in 0\.5 seconds"):
         judge.score(TEXTS)
@@ -197,10 +189,7 @@ def test_the_key_and_the_deadline_are_settings(serve: Serve, monkeypatch: pytest
     [
         ({"answer_tokens": 0}, "answer_tokens must be"),
         ({"temperature": math.nan}, "temperature must be"),
-        ({"logprobs": "yes"}, "logprobs"),
         ({"extra": {"messages": []}}, "extra must not have the keys messages"),
-        ({"timeout": 0.0}, "timeout must be"),
-        ({"retries": -1}, "retries must be"),
     ],
 )
 def test_bad_settings(settings: dict[str, Any], what: str) -> None:
@@ -221,9 +210,9 @@ def test_what_is_no_url(url: str) -> None:
 
 @pytest.mark.parametrize("fault", [answer_with(429, "{}"), answer_with(500, "{}"), cut_off])
 def test_a_fault_that_passes_is_tried_again(serve: Serve, fault: Answer) -> None:
-    server = serve(fault, fault, complete("4"))
-    assert chat(server.url, retries=2).ask(GOOD).text == "4"
-    assert len(server.requests) == 3
+    server = serve(fault, complete("4"))
+    assert chat(server.url, retries=1).ask(GOOD).text == "4"
+    assert len(server.requests) == 2
 
 
 HOSTILE: dict[str, tuple[Answer, str]] = {
@@ -322,7 +311,7 @@ def test_the_signature_says_whether_probabilities_come(serve: Serve, is_given: b
     assert ["logprobs" in each for each in server.requests] == [True, is_given, is_given]
 
 
-@pytest.mark.parametrize("name", ["http_proxy", "HTTP_PROXY", "all_proxy"])
+@pytest.mark.parametrize("name", ["http_proxy", "all_proxy"])
 def test_this_machine_is_asked_without_a_proxy(name: str, serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
     server = serve(complete("4"))
     proxy = serve(complete("1"))
@@ -336,24 +325,22 @@ def test_this_machine_is_asked_without_a_proxy(name: str, serve: Serve, monkeypa
 
 
 def test_an_endpoint_of_a_reasoning_model(serve: Serve) -> None:
-    """One run: logprobs refused, a limit of requests with its wait, reasoning in the text, an answer cut in it."""
+    """One run: logprobs refused, reasoning in the text, an answer cut in it."""
     cut = {"message": {"content": "<think>Rating: 5, if"}, "finish_reason": "length"}
     answers = [
         answer_with(400, '{"error": {"message": "logprobs are not supported with reasoning models"}}'),
-        answer_with(429, '{"error": {"message": "rate limit"}}', Retry_After="1"),
         complete("<think>It has 2 faults, so 3? No.</think>\n\n**Rating: 4**"),
         complete("", choices=[cut]),
     ]
-    server, started = serve(*answers), time.perf_counter()
-    scores = coherence(server.url, logprobs=True, retries=1).score(TEXTS)
-    assert time.perf_counter() - started >= 1
+    server = serve(*answers)
+    scores = coherence(server.url, logprobs=True).score(TEXTS)
     assert scores.values["coherence"].tolist() == [4, NAN]
     assert scores.reasons[1] == "coherence: the judge's answer was cut after 2 tokens, before a number from 1 to 5"
-    assert ["logprobs" in request for request in server.requests] == [True, False, False, False]
+    assert ["logprobs" in request for request in server.requests] == [True, False, False]
     assert "|logprobs=false|" in scores.signature
 
 
-@pytest.mark.parametrize("slow", [drip, drip_headers])
+@pytest.mark.parametrize("slow", [SLOW_BODY, SLOW_HEADER])
 def test_a_slow_answer_has_a_deadline(serve: Serve, slow: Answer) -> None:
     server = serve(slow)
     started = time.perf_counter()
@@ -415,7 +402,7 @@ def test_a_pause_of_an_hour_ends_a_question(serve: Serve) -> None:
     assert len(server.requests) == 2
 
 
-@pytest.mark.parametrize("number", ["²", "-1", "1.5", "x", ""])
+@pytest.mark.parametrize("number", ["²", "-1"])
 def test_a_header_that_is_no_number_is_as_none(serve: Serve, number: str) -> None:
     sent = number.encode().decode("latin-1")
     answers = answer_with(503, "{}", Retry_After=sent), answer_with(200, completion("4"), X_Length=sent)
@@ -494,11 +481,6 @@ def test_a_dead_port_is_told_at_once(logprobs: bool) -> None:
 NO_ANSWERS = {
     "HTML": answer_with(200, "<html>\n<body>Welcome</body>\n</html>"),
     "a page of an error": answer_with(400, "<html>\n<body>Bad\n request</body>\n</html>"),
-    "a redirect": answer_with(302, "", Location="http://127.0.0.1:9/"),
-    "broken JSON": HOSTILE["no JSON"][0],
-    "too much": HOSTILE["a large answer"][0],
-    "no status": HOSTILE["no status"][0],
-    "nothing": cut_off,
 }
 
 
@@ -513,7 +495,7 @@ def test_an_endpoint_without_answers_ends_the_command_in_one_line(
     monkeypatch.chdir(tmp_path)
     Path("in.jsonl").write_text('{"text": "a b"}\n', encoding="utf-8")
     url = serve(NO_ANSWERS[name]).url if name in NO_ANSWERS else f"http://127.0.0.1:{closed_port()}/v1"
-    is_tried = str(name in ("HTML", "nothing", "nobody")).lower()
+    is_tried = str(name in ("HTML", "nobody")).lower()
     asked = {"model": "m", "base_url": url, "timeout": "1", "logprobs": is_tried}
     flags = [word for setting, value in asked.items() for word in (f"--metric.{setting}", value)]
     assert main(["score", "in.jsonl", "--metric", "llm_judge", *flags, "--stages", "none"]) == 1
@@ -563,20 +545,14 @@ def test_a_dummy_key_is_no_secret(serve: Serve, monkeypatch: pytest.MonkeyPatch)
     assert chat(server.url).ask(GOOD).text == "The greatest test. Rating: 4"
 
 
-@pytest.mark.parametrize("waiting", ["a pause", "an answer"])
-def test_ctrl_c_ends_a_run_at_once(serve: Serve, waiting: str) -> None:
-    ended = threading.Event()
-    slow: Answer = lambda handler: ended.wait(30)  # noqa: E731
-    busy = answer_with(429, "busy", Retry_After="5")
-    served = serve(busy if waiting == "a pause" else slow)
+def test_ctrl_c_ends_a_run_that_pauses_at_once(serve: Serve) -> None:
+    served = serve(answer_with(429, "busy", Retry_After="5"))
     chat = EndpointChat("toy", served.url, logprobs=False)
     judge = LLMJudge(chat, ("coherence",))
     threading.Timer(1, os.kill, [os.getpid(), signal.SIGINT]).start()
     started = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
         judge.score(TEXTS)
-    took = time.monotonic() - started
-    ended.set()
-    assert took < 4
+    assert time.monotonic() - started < 4
     served.answers[:] = [complete("4")]
     assert judge.score(TEXTS).values["coherence"].tolist() == [4, 4]

@@ -108,11 +108,6 @@ def test_probabilities_are_those_at_the_token_of_the_verdict(
     assert rate(reply(text, chosen=others), "number", (1, 5)) == plain
 
 
-def test_sampled_answers_with_one_distribution_have_one_score() -> None:
-    drawn = [reply(f'{{"rating": {n}}}', chosen=[token(11, n, p1=0.1, p3=0.3, p4=0.6)]) for n in "134"]
-    assert [rate(each, "number", (1, 5)) for each in drawn] == pytest.approx([3.4] * 3)
-
-
 def test_fields_that_the_prompts_name_are_required(tmp_path: Path) -> None:
     chat = says("3")
     assert coherence(chat).requires == ()
@@ -330,7 +325,6 @@ def test_a_rubric_is_asked_as_it_is_written(tmp_path: Path) -> None:
     [
         ("", "must be an object|valid dictionary"),
         ("{}", "at least 1 item"),
-        ("How?", "must be an object|valid dictionary"),
         ("a: {instruction: 'How?', levels: {1: a}}", r"r\.yaml: a\.levels must be two or more"),
         ("a: {instruction: 'How?', levels: {no: a, 1: b}}", "must be two or more"),
         ("a: {instruction: 'How?', levels: {-1: a, 1: b}}", "greater than or equal to 0"),
@@ -352,9 +346,7 @@ def test_bad_rubrics(tmp_path: Path, content: str | bytes, what: str) -> None:
     ("settings", "what"),
     [
         ({"aspects": ["humour"]}, r"no humour; aspects there: coherence, consistency"),
-        ({"model": ["m"]}, "model must be a valid string"),
         ({"temperature": 0.7}, "temperature: these settings need an endpoint, but there is no base_url"),
-        ({"base_url": 8000}, "base_url must be a valid string, but is 8000"),
         ({"rubric": 5}, "5: no such file"),
     ],
 )

@@ -73,12 +73,10 @@ def test_equal_texts_score_at_most_one(metric: str) -> None:
     assert found.min() > 1 - 1e-9
 
 
-@pytest.mark.parametrize("metric", ["bleu", "chrf", "ter", "rouge_l", "meteor", "bertscore"])
-def test_invisible_characters_alone_are_no_text_and_no_reference(metric: str) -> None:
-    found = judge.score(["one two", "\u200b", "one two"], metric, references=["\ufeff", "one", "one two"])
-    assert np.isnan(found.found.values["quality"][:2]).all()
-    assert found.found.reasons[0] == f"{metric} needs references, found none"
-    assert found.found.reasons[1] == "the text has only invisible characters"
+def test_invisible_characters_alone_are_no_reference() -> None:
+    found = judge.score(["one two", "one two"], "rouge_l", references=["\ufeff", "one two"]).found
+    np.testing.assert_array_equal(found.values["quality"], [np.nan, 1])
+    assert found.reasons[0] == "rouge_l needs references, found none"
 
 
 @pytest.mark.parametrize("text", ["Herr Müller", "की", "Tôi bán", "I love 北京"])

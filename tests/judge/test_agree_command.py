@@ -37,7 +37,7 @@ def write_study(path: Path) -> dict[str, np.ndarray]:
 
 def test_tables_of_a_study(finish: Finish, tmp_path: Path) -> None:
     values = write_study(tmp_path / "in.jsonl")
-    table = finish("agree", "in.jsonl", "--metric", "word_count")["table"]
+    table = finish("agree", "in.jsonl", "--metric", "word_count", plots=False)["table"]
     rows = {row["metric"]: row for row in table if row["table"] == "agreement"}
     assert set(rows) == {"good", "bad", "word_count", "cheap_cues", "system_alone"}
     good = rows["good"]

@@ -1,6 +1,5 @@
 """Audits of planted metrics: what they find, what they keep, and what they leave out."""
 
-import json
 import random
 from collections.abc import Sequence
 from dataclasses import replace
@@ -18,6 +17,7 @@ from core.scores import Scores
 from data.damage import DAMAGES, EDITS
 from judge.audits import audit_aspect, damage_all, draw, score_accepted
 from meta_eval.cues import count_cues
+from tests.data.sets.small_files import write
 
 WORDS = ("tea", "cake", "river", "met", "saw", "Ann", "Bob", "Rome", "is", "was", "can", "the", "dog", "12", "1999")
 
@@ -109,8 +109,8 @@ def test_faults_of_drawn_texts_name_their_places(source: str, tmp_path: Path) ->
             raise ExampleError((i, f"must not be {each.id}") for i, each in enumerate(examples))
 
     rows = [{"id": f"t{i}", "text": "a text"} for i in range(1, 31)]
-    (tmp_path / "in.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
-    place = tmp_path / "in.jsonl" if source == "file" else "examples"
+    file = write(tmp_path / "in.jsonl", *rows)
+    place = file if source == "file" else "examples"
     rated = judge.read(place if source == "file" else rows)
     with pytest.raises(InputError) as found:
         judge.audit(rated, Strict(), texts=3, seed=1)

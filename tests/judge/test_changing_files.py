@@ -1,6 +1,5 @@
 """Files that change under a run: scores are kept under the hash of what was read."""
 
-import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,14 +16,14 @@ from data.files import iterate_examples, read_examples
 from data.input_file import InputFile
 from data.scored import read_scored
 from data.scoring import score_set
+from tests.data.sets.small_files import write as write_lines
 
 SHORT, LONG = ["a", "a b"], ["a b c", "a b c d", "a b c d e"]
 REFUSED = "the file changed while it was read: run the command again"
 
 
 def write(path: Path, texts: Sequence[str]) -> Path:
-    path.write_text("".join(f"{json.dumps({'id': str(i), 'text': text})}\n" for i, text in enumerate(texts)))
-    return path
+    return write_lines(path, *({"id": str(i), "text": text} for i, text in enumerate(texts)))
 
 
 @dataclass(frozen=True)

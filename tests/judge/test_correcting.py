@@ -8,8 +8,6 @@ import pytest
 
 import judge
 from core.errors import InputError
-from data.sets.judged_pairs import load_alpaca_eval
-from judge.preference_study import WINNER
 from meta_eval.length_control import CONFOUNDED
 from meta_eval.preferences import JUDGE
 from report.study import Study
@@ -95,14 +93,6 @@ def test_a_system_that_is_always_longer_has_no_rank_at_equal_lengths():
     assert [*list_reasons([table])] == [f"no controlled: {CONFOUNDED}"]
     turned = [{**row, "system_a": "y", "system_b": "x", "winner": "xxy"[i % 3]} for i, row in enumerate(rows)]
     assert [row["system"] for row in judge.prefer(turned)["At equal lengths"].rows] == ["x", "y"]
-
-
-def test_length_control_of_alpaca_eval(shared_data):
-    found = judge.prefer(load_alpaca_eval(shared_data)[0])
-    systems = list(found.found.by_length[WINNER])
-    assert systems[:2] == ["gpt4_1106_preview", "FuseChat-Gemma-2-9B-Instruct"]
-    judged = [each.system for each in found.found.ranking.systems]
-    assert systems.index("alpaca-7b_concise") < judged.index("alpaca-7b_concise")
 
 
 @pytest.mark.parametrize("chosen", ["at random", "where the judge said a", "of one pair of systems"])

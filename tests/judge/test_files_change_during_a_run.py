@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from tests.data.sets.small_files import write
+
 Finish = Callable[..., dict[str, Any]]
 MODULE = """
 from pathlib import Path
@@ -20,15 +22,9 @@ def count(examples):
 METRIC = ("--metrics", "changing.count")
 PREFERENCES = [{"group": str(i), "system_a": "a", "system_b": "b", "winner": "a" if i % 4 else "b"} for i in range(16)]
 COMMANDS = {
-    "score": ("score", "in.jsonl", "--output", "out.jsonl"),
     "compare": ("compare", "in.jsonl"),
-    "agree": ("agree", "in.jsonl"),
     "prefer": ("prefer", "prefs.jsonl", "--outputs", "in.jsonl"),
 }
-
-
-def write_lines(path: Path, rows: list[dict[str, Any]]) -> None:
-    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
 
 
 def write_systems(path: Path, better: str) -> None:
@@ -40,7 +36,7 @@ def write_systems(path: Path, better: str) -> None:
             rating = {"quality": float(words + i % 3)}
             text = " ".join(f"w{j}" for j in range(words))
             rows.append({"id": f"{system}{i}", "system": system, "group": str(i), "text": text, "ratings": rating})
-    write_lines(path, rows)
+    write(path, *rows)
 
 
 @pytest.mark.parametrize("verb", COMMANDS)
@@ -50,7 +46,7 @@ def test_a_second_run_scores_what_the_file_has_become(
     monkeypatch.syspath_prepend(tmp_path)
     write_systems(tmp_path / "in.jsonl", better="a")
     write_systems(tmp_path / "new.jsonl", better="b")
-    write_lines(tmp_path / "prefs.jsonl", PREFERENCES)
+    write(tmp_path / "prefs.jsonl", *PREFERENCES)
     (tmp_path / "changing.py").write_text(MODULE)
     before = (tmp_path / "in.jsonl").read_text()
 

@@ -73,14 +73,9 @@ OUTPUTS = {
 ASKED = {"text": "answer", "group": "input"}
 
 
-def test_every_verb_takes_a_table() -> None:
-    outputs = pandas_frame(OUTPUTS)
-    compared = judge.compare(outputs, "word_count", columns=ASKED)
+def test_outputs_and_preferences_may_be_tables() -> None:
+    compared = judge.compare(pandas_frame(OUTPUTS), "word_count", columns=ASKED)
     assert [(each.system, each.mean.value) for each in compared.found.means["word_count"]] == [("new", 2), ("old", 1)]
-    agreed = judge.agree(outputs, "word_count", columns=ASKED, cues=False)
-    row, *_ = agreed.found.rows
-    assert (row.metric, row.n, row.spearman.value) == ("word_count", 4, 1)
-    assert judge.audit(outputs, "word_count", columns=ASKED).tables
     judged = {"id": [1, 2], "system_a": ["new"] * 2, "system_b": ["old"] * 2, "winner": ["a", "b"], "x": [1, None]}
     preferred = judge.prefer(pandas_frame(judged))
     assert [(each.system, each.wins) for each in preferred.found.ranking.systems] == [("new", 1), ("old", 1)]

@@ -15,7 +15,7 @@ def test_conditions() -> None:
     assert [each.is_drop for each in found] == [False, False, True]
 
 
-@pytest.mark.parametrize("text", ["kappa", "kapa < 0.6", "kappa < x", "kappa < 1.2.3", ""])
+@pytest.mark.parametrize("text", ["kapa < 0.6", "kappa < x", ""])
 def test_other_conditions_are_refused(text: str) -> None:
     with pytest.raises(SettingError, match="fail_if must be conditions such as"):
         read_conditions(text)

@@ -1,6 +1,5 @@
 """What the verbs take as input, and what they refuse in words."""
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, cast
@@ -14,6 +13,7 @@ from core.errors import InputError, SettingError
 from core.example import Example
 from data.scored import ScoredFile
 from judge.inputs import read
+from tests.data.sets.small_files import write
 
 ROWS: list[dict[str, Any]] = [
     {"id": "a", "text": "one", "group": "q1", "references": ["uno"], "ratings": {"x": [1, 3]}, "scores": {"m": 0.5}},
@@ -22,8 +22,8 @@ ROWS: list[dict[str, Any]] = [
 
 
 def test_texts_rows_examples_and_a_file_are_the_same_set(tmp_path: Path) -> None:
-    (tmp_path / "in.jsonl").write_text("".join(json.dumps(row) + "\n" for row in ROWS))
-    for source in (tmp_path / "in.jsonl", str(tmp_path / "in.jsonl"), ROWS, iter(ROWS)):
+    file = write(tmp_path / "in.jsonl", *ROWS)
+    for source in (file, str(file), ROWS, iter(ROWS)):
         found = read(source)
         assert isinstance(found, ScoredFile)
         assert [(e.id, e.text, e.group, e.references) for e in found.examples] == [
@@ -38,9 +38,6 @@ def test_texts_rows_examples_and_a_file_are_the_same_set(tmp_path: Path) -> None
     assert read(found.examples).examples == found.examples
     plain = read([row["text"] for row in ROWS], references=["uno", ["dos"]])
     assert [(e.id, e.text, e.references) for e in plain.examples] == [("1", "one", ("uno",)), ("2", "two", ("dos",))]
-
-
-MISSPELT: dict[str, Any] = {"agree": {"statistics": 3}, "plan": {"withn": 1}}
 
 
 @pytest.mark.parametrize("kind", ["rows", "examples"])
@@ -90,6 +87,7 @@ def test_all_faults_of_examples_in_memory_are_listed(source: Any, faults: list[s
 
 PLAIN: list[dict[str, Any]] = [{"id": "a", "text": "one", "scores": {"m": 0.5}}, {"id": "b", "text": "two"}]
 RATED = [{"text": "t", "system": name, "group": "i", "ratings": {"q": 1}} for name in "ab"]
+MISSPELT: dict[str, Any] = {"withn": 1}
 PAIR: dict[str, str] = {"id": "q0", "system_a": "x", "system_b": "y", "winner": "x"}
 OUTPUTS = [Example(f"{s}{i}", text="t", system=s, group=f"q{i}") for i in range(2) for s in "xy"]
 
@@ -109,7 +107,6 @@ CASES: list[tuple[Callable[[], Any], str]] = [
     (lambda: read("Hello"), "a text must be in a list, and the name"),
     (lambda: read(["a", {"text": "b"}]), "must hold texts, rows or Examples, but this one holds rows and texts"),
     (lambda: read({"s": ["a", "b"]}), "a mapping must be {system: {input: text}}, and a row must be in a list, but s"),
-    (lambda: read(["a", "b"], references="c"), "must be a list with one entry for each text"),
     (lambda: read(["a", "b"], references=["c"]), "one entry for each of the 2 texts, but have 1"),
     (lambda: read(["a"], references=cast(Any, [3])), "must be one text or a list of texts"),
     (lambda: read(["a"], references=frame({"ref": ["a"]})), "pass one of its columns"),
@@ -124,17 +121,12 @@ CASES: list[tuple[Callable[[], Any], str]] = [
     (lambda: read(["a"], scores={"m": ["x"]}), "scores of m must be numbers"),
     (lambda: read(PLAIN, scores={"m": [1, 2]}), "a metric must have one score, but m is in the examples too"),
     (lambda: read(frame({"note": ["a"]})), 'needs "text" or "turns", found note'),
-    (lambda: read({"old": frame({"text": ["a"]})}), "but old has a DataFrame"),
-    (lambda: read(np.array([["a", "b"]])), "this one holds a ndarray"),
-    (lambda: read({"a", "b"}), "but got a set"),
     (lambda: read(OtherTable()), "but got a OtherTable"),
     (lambda: read([Example("1", "a")], columns={"text": "t"}), "columns must not be passed with Examples"),
-    (lambda: judge.score(["a"], "bleu"), "examples:1: bleu needs references, found none"),
     (
         lambda: judge.score(["a"], ["bleu", "word_count"], order=2),
         "order: settings of several metrics are ambiguous: pass load_metric",
     ),
-    (lambda: judge.score(PLAIN, "word_count"), 'examples:1: "scores" is a key of the output of scores'),
     (lambda: judge.score(read(PLAIN), "word_count"), "texts to score must have no scores, but have m"),
     (lambda: judge.score([{"text": "a", "reason": "b"}], "word_count"), 'columns={"my_reason": "reason"} renames it'),
     (lambda: judge.score(["a"], []), "at least one metric is needed"),
@@ -145,8 +137,7 @@ CASES: list[tuple[Callable[[], Any], str]] = [
         "scores may not have a name of ratings, such as human quality",
     ),
     (lambda: judge.agree(read(RATED, {"cheap_cues": [1, 2]})), "rename these scores"),
-    (lambda: judge.agree(PLAIN, **MISSPELT["agree"]), "statistics is not a setting of agree (did you mean statistic"),
-    (lambda: judge.plan(**MISSPELT["plan"]), "withn is not a setting of plan (did you mean within?); allowed: pilot,"),
+    (lambda: judge.plan(**MISSPELT), "withn is not a setting of plan (did you mean within?); allowed: pilot,"),
     (
         lambda: judge.compare({"a": {"i": "x"}, "b": {"i": "y"}}, incomplete=cast(Any, "skip")),
         "incomplete must be 'refuse' or 'drop', but is 'skip'",
@@ -170,10 +161,6 @@ CASES: list[tuple[Callable[[], Any], str]] = [
     (
         lambda: judge.plan({"a": {"i": "x"}}),
         "aspect must be one with ratings in the pilot (none), but is overall",
-    ),
-    (
-        lambda: judge.plan([{"text": "t", "ratings": {"q": 1}, "system": "a"}], "q"),
-        "systems must be two of those in the pilot (a), but is []",
     ),
     (
         lambda: judge.plan(

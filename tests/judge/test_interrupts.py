@@ -8,10 +8,13 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+import oumg.generation
 from baselines.llm_judge import LLMJudge
+from baselines.local_chat import LocalChat
 from core.example import Example
 from core.progress import shown
 from discriminators.guides import CausalGuide
@@ -23,54 +26,33 @@ from tests.data.sets.small_files import write
 __all__ = ["serve", "toy_chat_model"]  # fixtures
 ROOT = Path(__file__).parents[2]
 PROGRAM = "import sys; from judge.cli import console; sys.exit(console())"
-WATCHED = """
-import sys
-from importlib import import_module
-
-module, name = sys.argv[1].rsplit(":")
-owner = import_module(module)
-*inside, last = name.split(".")
-for part in inside:
-    owner = getattr(owner, part)
-plain = getattr(owner, last)
-
-def say_and_call(*args, **settings):
-    found = plain(*args, **settings)
-    print("began", flush=True)
-    return found
-
-setattr(owner, last, say_and_call)
-sys.argv[1:] = sys.argv[2:]
-"""  # says on standard output that a function has returned for the first time, and again
 SLOW = 60  # seconds until an endpoint answers
 SOON = 10  # seconds in which Ctrl-C must have ended the command, also on a busy machine
+SAID = "interrupted: run the same command again to continue; finished stages are kept\n"
 pytestmark = pytest.mark.filterwarnings("default")
 
 
-def start(folder: Path, *words: str, watched: str = "") -> subprocess.Popen[str]:
-    """Starts a command that heeds Ctrl-C, wherever the tests run; `watched` is MODULE:FUNCTION (`WATCHED`)."""
-    program = f"{WATCHED}\n{PROGRAM}" if watched else PROGRAM
-    words = (watched, *words) if watched else words
-    heeded = signal.signal(signal.SIGINT, signal.default_int_handler)
-    try:
-        return subprocess.Popen(
-            [sys.executable, "-c", program, *words],
-            cwd=folder,
-            env={**os.environ, "PYTHONPATH": str(ROOT), "XDG_CACHE_HOME": str(folder / "cache")},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-    finally:
-        signal.signal(signal.SIGINT, heeded)
+@pytest.fixture
+def heeded() -> Iterator[None]:
+    """Ctrl-C is heeded, wherever the tests run."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
+@pytest.mark.usefixtures("heeded")
 def test_ctrl_c_ends_while_an_endpoint_is_awaited(serve: Callable[..., Server], tmp_path: Path) -> None:
     server = serve(lambda handler: time.sleep(SLOW))
     write(tmp_path / "in.jsonl", *({"text": f"text {i}"} for i in range(8)))
     plain = ("--metric.logprobs", "false")  # no question before the first text
     asked = ("--metric", "llm_judge", "--metric.model", "toy", "--metric.base_url", server.url, *plain)
-    running = start(tmp_path, "score", "in.jsonl", *asked)
+    running = subprocess.Popen(
+        [sys.executable, "-c", PROGRAM, "score", "in.jsonl", *asked],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "XDG_CACHE_HOME": str(tmp_path / "cache")},
+        stderr=subprocess.PIPE,
+        text=True,
+    )
     until = time.monotonic() + SLOW
     while len(server.requests) < 4 and time.monotonic() < until:
         time.sleep(0.05)
@@ -79,34 +61,43 @@ def test_ctrl_c_ends_while_an_endpoint_is_awaited(serve: Callable[..., Server], 
     running.send_signal(signal.SIGINT)
     _, said = running.communicate(timeout=SLOW)
     assert (running.returncode, time.monotonic() - began < SOON) == (130, True)
-    assert said.endswith("interrupted: run the same command again to continue; finished stages are kept\n")
+    assert said.endswith(SAID)
 
 
-def check_interrupted(running: subprocess.Popen[str]) -> None:
-    """Waits until the watched function has returned, and checks that Ctrl-C then ends the command soon."""
-    assert running.stdout is not None
-    assert running.stdout.readline() == "began\n"
-    began = time.monotonic()
-    running.send_signal(signal.SIGINT)
-    _, said = running.communicate(timeout=SLOW)
-    assert (running.returncode, time.monotonic() - began < SOON) == (130, True)
-    assert said.endswith("interrupted: run the same command again to continue; finished stages are kept\n")
+@pytest.fixture
+def interrupt_after(heeded: None, monkeypatch: pytest.MonkeyPatch) -> Callable[[Any, str], None]:
+    """Makes a function of a module or class press Ctrl-C whenever it returns."""
+
+    def watch(owner: Any, name: str) -> None:
+        plain = getattr(owner, name)
+
+        def call_and_interrupt(*args: Any, **settings: Any) -> Any:
+            found = plain(*args, **settings)
+            os.kill(os.getpid(), signal.SIGINT)
+            return found
+
+        monkeypatch.setattr(owner, name, call_and_interrupt)
+
+    return watch
 
 
-def test_ctrl_c_ends_while_a_local_model_generates(lm: CausalLM, guide: CausalGuide, tmp_path: Path) -> None:
+def test_ctrl_c_ends_while_a_local_model_generates(
+    run: Callable[..., Any], interrupt_after: Callable[..., None], lm: CausalLM, guide: CausalGuide, tmp_path: Path
+) -> None:
     lm.save_pretrained(tmp_path / "generator")
     guide.save_pretrained(tmp_path / "guide")
-    models = ("--generator", "generator", "--guide", "guide")
-    endless = ("--prompts", "the red cat", "--new_tokens", "8", "--samples", "1000000")
-    running = start(tmp_path, "steer", *models, *endless, watched="oumg.generation:describe_step")
-    check_interrupted(running)
+    interrupt_after(oumg.generation, "describe_step")
+    ended = run("steer", "--generator", "generator", "--guide", "guide", "--prompts", "the red cat")
+    assert (ended.returncode, ended.stderr.endswith(SAID)) == (130, True), ended.stderr
 
 
-def test_ctrl_c_ends_while_a_local_model_judges(toy_chat_model: Path, tmp_path: Path) -> None:
-    write(tmp_path / "in.jsonl", *({"text": f"text {i}"} for i in range(20_000)))
-    model = ("--metric", "llm_judge", "--metric.model", str(toy_chat_model))
-    running = start(tmp_path, "score", "in.jsonl", *model, watched="baselines.local_chat:LocalChat._answer")
-    check_interrupted(running)
+def test_ctrl_c_ends_while_a_local_model_judges(
+    run: Callable[..., Any], interrupt_after: Callable[..., None], toy_chat_model: Path, tmp_path: Path
+) -> None:
+    write(tmp_path / "in.jsonl", *({"text": f"text {i}"} for i in range(200)))
+    interrupt_after(LocalChat, "_answer")
+    ended = run("score", "in.jsonl", "--metric", "llm_judge", "--metric.model", str(toy_chat_model))
+    assert (ended.returncode, ended.stderr.endswith(SAID)) == (130, True), ended.stderr
 
 
 def test_progress_counts_the_questions_of_a_judge(serve: Callable[..., Server]) -> None:

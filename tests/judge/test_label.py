@@ -1,6 +1,5 @@
 """Sheets for people to label: blind, drawn at random, and read back by their design."""
 
-import csv
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +8,7 @@ import pytest
 import judge
 from core.errors import InputError, SettingError
 from judge.verdict_files import read_verdicts
+from tests.judge.tables import read_csv, write_csv
 
 RNG = np.random.default_rng(0)
 TRUTH = (RNG.random(400) < 0.8).astype(int)
@@ -20,22 +20,12 @@ TEXTS = [
 ]
 
 
-def read_csv(path: Path) -> list[dict]:
-    with path.open(encoding="utf-8", newline="") as file:
-        return [*csv.DictReader(file)]
-
-
 def fill_labels(folder: Path) -> Path:
     """The labels of a sheet as a person saves them."""
-    path = folder / "sheet_labels.csv"
     ids = {row["item"]: row["id"] for row in read_csv(folder / "sheet.design.csv")}
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(["item", "label"])
-        for row in read_csv(folder / "sheet.csv"):
-            label = TRUTH[int(ids[row["item"]].removeprefix("gpt-"))]
-            writer.writerow([row["item"], ("no", "yes")[label]])
-    return path
+    labels = {item: TRUTH[int(name.removeprefix("gpt-"))] for item, name in ids.items()}
+    rows = [{"item": item, "label": ("no", "yes")[label]} for item, label in labels.items()]
+    return write_csv(folder / "sheet_labels.csv", rows)
 
 
 def test_the_sheet_is_blind(tmp_path: Path) -> None:
@@ -80,11 +70,7 @@ def test_the_design_counts_where_the_sheet_shows_ids(tmp_path: Path) -> None:
     assert [*sheet[0]] == ["item", "id", "label"]
     for row in sheet:
         row["label"] = str(TRUTH[int(row["id"].removeprefix("gpt-"))])
-    path = tmp_path / "filled.csv"
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, [*sheet[0]])
-        writer.writeheader()
-        writer.writerows(sheet)
+    path = write_csv(tmp_path / "filled.csv", sheet)
     assert sum(bool(example.ratings) for example in read_verdicts(rows, labels=path).examples) == 100
     (tmp_path / "sheet.design.csv").unlink()
     with pytest.raises(SettingError, match="labels of a sheet need its design"):

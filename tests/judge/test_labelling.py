@@ -26,13 +26,8 @@ def agree(pairs: list[tuple[Any, Any]], **settings: Any) -> tuple[Study, dict[st
     return found, {table.title: table for table in found.filled}
 
 
-@pytest.mark.parametrize("words", [None, ("bad", "good")])
-def test_two_labels_by_hand(words: tuple[str, str] | None) -> None:
-    if not words:
-        found, tables = agree(YES_NO)
-    else:
-        found, tables = agree([(words[q], words[j]) for q, j in YES_NO], levels=[*words])
-        assert f"examples: ratings in words: {words[0]} 0, {words[1]} 1" in found.notes
+def test_two_labels_by_hand() -> None:
+    found, tables = agree(YES_NO)
     row, constant = tables[LABELS].rows
     assert (constant["judge"], constant["kappa"]) == ("always 0 (a constant)", 0)
     assert (row["n"], row["accuracy"].value, row["kappa"].value) == (50, 0.7, pytest.approx(0.4))
@@ -40,14 +35,6 @@ def test_two_labels_by_hand(words: tuple[str, str] | None) -> None:
     assert [*tables] == ["Agreement with ratings", LABELS]
     assert "with_people" not in row
     assert any("q: j is better than chance (kappa 0.400" in note for note in found.notes)
-
-
-def test_people_among_themselves() -> None:
-    people = [[1, 1, 1], [0, 0, 0], [1, 1, 0], [0, 0, 1]] * 10
-    found, tables = agree([(each, each[0]) for each in people])
-    with_people = [row["with_people"].value for row in tables[LABELS].rows if "with_people" in row]
-    assert with_people == pytest.approx([2 / 3, 1 / 3])
-    assert "people agree with each other by 0.333: j (0.667) c" in found.answer
 
 
 @pytest.mark.parametrize(
@@ -74,7 +61,6 @@ def test_what_is_a_label(ratings: list[float], scores: list[float], settings: di
     [
         ({"levels": {"q": [0, 2]}}, "levels of .q. must hold every level, but lack true"),
         ({"levels": {"other": [0, 1]}}, "levels"),
-        ({"thresholds": {"j": 1}}, "thresholds is not a setting of agree"),
     ],
 )
 def test_wrong_settings_are_refused(settings: dict[str, Any], fault: str) -> None:

@@ -47,18 +47,6 @@ def test_a_pilot_gives_the_spread(finish: Finish, tmp_path: Path) -> None:
     assert spreads == pytest.approx({1: math.sqrt(3 + 2), 2: math.sqrt(3 + 1)})
 
 
-def test_columns_name_those_of_a_pilot(finish: Finish, tmp_path: Path) -> None:
-    rows = [
-        {"t": "x", "bot": s, "q": g, "Ann": a * (s == "new")} for s in ("old", "new") for a, g in enumerate("vwxyz")
-    ]
-    columns = {"text": "t", "system": "bot", "group": "q", "ratings.fit": "Ann"}
-    write(tmp_path / "in.jsonl", *rows)
-    named = [word for field, column in columns.items() for word in (f"--columns.{field}", column)]
-    results = finish("plan", "in.jsonl", *named, "--aspect", "fit", "--systems", "old", "new", "--differences", "0.5")
-    found = judge.plan(rows, "fit", ["old", "new"], columns=columns, differences=[0.5])
-    assert results["notes"] == found.said
-
-
 def test_labels_are_planned_from_assumptions(finish: Finish) -> None:
     """A judge that agrees by r = .5 with labels explains a quarter of their variance."""
     results = finish("plan", "--within", "0.1", "--correlation", "0.5")

@@ -1,6 +1,5 @@
 """Tables that do not say whose labels they hold: one question, whose proposed command works as it is printed."""
 
-import csv
 import random
 import shlex
 from collections.abc import Mapping, Sequence
@@ -10,6 +9,7 @@ from typing import Any
 import pytest
 
 from judge.cli import main
+from tests.judge.tables import write_csv
 
 Rows = Sequence[Mapping[str, Any]]
 
@@ -59,7 +59,6 @@ TABLES: dict[str, tuple[Rows, str]] = {
     "verdict and label": (make_table(verdict=JUDGE, label=PERSON), "--people label --judges verdict"),
     "named as a text": (make_table(prediction=JUDGE, gold=PERSON), "--people gold --judges prediction"),
     "people alone": (make_table(passed=JUDGE, human=PERSON), "--judges passed"),
-    "score and rating": (make_table(score=JUDGE, rating=PERSON), "--people rating --judges score"),
     "two raters": (
         make_table(rater_1=PERSON, rater_2=SECOND, gpt__4o=JUDGE),
         "--people rater_1 rater_2 --judges gpt-4o",
@@ -69,7 +68,6 @@ TABLES: dict[str, tuple[Rows, str]] = {
         "--people annotatorAnn annotatorBen --judges llm",
     ),
     "two judges": (make_table(gpt4=JUDGE, claude=SECOND, human=PERSON), "--judges gpt4 claude"),
-    "labels of each": (make_table(human_label=PERSON, llm_label=JUDGE), "--people human_label --judges llm_label"),
     "no word": (make_table(passed=JUDGE, correct=PERSON), "--people passed --judges correct"),
     "judge alone": (make_table(judge=JUDGE, passed=PERSON), "--people passed"),
     "human beside gold": (make_table(human=PERSON, gold=SECOND, judge=JUDGE), ""),
@@ -96,14 +94,6 @@ TABLES: dict[str, tuple[Rows, str]] = {
 }
 
 
-def write_table(path: Path, rows: Rows) -> Path:
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, [*rows[0]])
-        writer.writeheader()
-        writer.writerows(rows)
-    return path
-
-
 def ask(capsys: pytest.CaptureFixture[str], *words: str) -> str:
     """The command that a refused command proposes."""
     assert main(words) == 2
@@ -117,7 +107,7 @@ def ask(capsys: pytest.CaptureFixture[str], *words: str) -> str:
 @pytest.mark.parametrize("name", TABLES)
 def test_the_proposed_command_works(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rows, proposed = TABLES[name]
-    words = ["agree", str(write_table(tmp_path / "table.csv", rows))]
+    words = ["agree", str(write_csv(tmp_path / "table.csv", rows))]
     if proposed:
         command = ask(capsys, *words)
         assert command == f"{shlex.join(['judge', *words])} {proposed}"
@@ -126,27 +116,16 @@ def test_the_proposed_command_works(name: str, tmp_path: Path, capsys: pytest.Ca
     assert "the kappa of" in capsys.readouterr().out.replace("\n", " ")
 
 
-@pytest.mark.parametrize(
-    ("rows", "said"),
-    [
-        (
-            make_rows("id", "judge", "verdict", {"a": JUDGE, "b": SECOND}, human=PERSON),
-            "rows with one id must be of several raters, but no column says who rated",
-        ),
-    ],
-)
-def test_a_table_without_an_answer_is_refused(
-    rows: Rows, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Rows that name their judge, and a batch of Mechanical Turk, which has people's labels alone."""
-    assert main(["agree", str(write_table(tmp_path / "table.csv", rows))]) == 2
+def test_rows_that_name_their_judge_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = make_rows("id", "judge", "verdict", {"a": JUDGE, "b": SECOND}, human=PERSON)
+    assert main(["agree", str(write_csv(tmp_path / "table.csv", rows))]) == 2
     shown = capsys.readouterr().err
-    assert said in shown
+    assert "rows with one id must be of several raters, but no column says who rated" in shown
     assert "such as: judge" not in shown
 
 
 def test_label_asks_with_its_own_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = str(write_table(tmp_path / "table.csv", make_table(first=PERSON, second=JUDGE)))
+    path = str(write_csv(tmp_path / "table.csv", make_table(first=PERSON, second=JUDGE)))
     sheet = ["label", path, "--n", "4", "--output", str(tmp_path / "sheet")]
     command = ask(capsys, *sheet)
     assert main(shlex.split(command)[1:]) == 0
@@ -158,37 +137,22 @@ def test_texts_that_are_not_read_are_named(tmp_path: Path, capsys: pytest.Captur
         {"case": i, "assistant_response": "word " * (i % 7 + 1), "note": "So.", "human_1": i % 3, "human_2": i % 2}
         for i in range(30)
     ]
-    words = ["agree", str(write_table(tmp_path / "table.csv", rows)), "--metrics", "word_count"]
+    words = ["agree", str(write_csv(tmp_path / "table.csv", rows)), "--metrics", "word_count"]
     command = ask(capsys, *words)
     assert command.endswith("--columns.text assistant_response --people human_1 human_2")
     assert main(shlex.split(command)[1:]) == 0
 
 
-def test_a_column_called_judge_may_be_a_persons(
-    cases: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    del tmp_path
+def test_a_column_called_judge_may_be_a_persons(cases: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = cases / "64-judge-means-a-person" / "long.csv"
-    command = ask(
-        capsys,
-        "agree",
-        str(path),
-        "--metrics",
-        "rouge_1",
-    )
+    command = ask(capsys, "agree", str(path), "--metrics", "rouge_1")
     assert command.endswith("--people judge")
     assert main(shlex.split(command)[1:]) == 0
 
 
 def test_labels_of_a_second_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    verdicts = write_table(tmp_path / "verdicts.csv", make_table(judge=JUDGE))
-    labels = write_table(tmp_path / "labels.csv", make_table(passed=PERSON, checked=SECOND))
-    command = ask(
-        capsys,
-        "agree",
-        str(verdicts),
-        "--labels",
-        str(labels),
-    )
+    verdicts = write_csv(tmp_path / "verdicts.csv", make_table(judge=JUDGE))
+    labels = write_csv(tmp_path / "labels.csv", make_table(passed=PERSON, checked=SECOND))
+    command = ask(capsys, "agree", str(verdicts), "--labels", str(labels))
     assert command.endswith("--people passed checked")
     assert main(shlex.split(command)[1:]) == 0

@@ -1,19 +1,14 @@
 """judge.score: the numbers of the command, for texts, files and systems, with one metric or several."""
 
-import subprocess
-import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import pytest
 
 import judge
 from baselines.sacrebleu_metrics import Bleu
 from baselines.word_count import WordCount
-from core.configs import CONFIGS
-from core.errors import SettingError
 from core.example import Example
 from core.scores import Scores
 from judge import score
@@ -34,16 +29,6 @@ def test_scores_are_those_of_the_metric() -> None:
     assert [example.id for example in found.found.examples] == ["a", "b", "c"]
     assert found.notes == ["1 of 3 examples lack a score; `found.reasons` says why"]
     assert "<td>the cat sat</td>" in found._repr_html_()
-
-
-def test_metrics_may_have_names_of_their_own() -> None:
-    found = score(ROWS, {"precision": Bleu(order=1), "bleu": "bleu"})
-    assert [*found.found.values] == ["precision", "bleu"]
-    np.testing.assert_array_equal(found.found.values["precision"], score(ROWS, "bleu", order=1).found.values["quality"])
-    with pytest.raises(SettingError, match="of several metrics"):
-        score(ROWS, {"a": "bleu", "b": "bleu"}, order=1)
-    with pytest.raises(SettingError, match="functions and built metrics take no settings, but got order"):
-        score(ROWS, {"a": Bleu()}, order=1)
 
 
 class Noting(WordCount):
@@ -68,17 +53,6 @@ def test_every_verb_shows_what_metrics_say_about_their_scores() -> None:
     for each in found:
         assert each.notes.count("ours, not theirs") == 1
         assert "ours, not theirs" in each._repr_html_()
-
-
-def test_scoring_without_a_model_imports_neither_torch_nor_hydra() -> None:
-    program = (
-        "import sys, judge; heavy = {'numpy', 'scipy', 'torch', 'hydra', 'omegaconf', 'transformers'};"
-        "print(sorted(heavy & {*sys.modules}));"
-        "from judge import *; score(['a b'], ['bleu', 'rouge_1'], references=['b'])._repr_html_();"
-        "print(sorted(heavy & {*sys.modules}))"
-    )
-    printed = subprocess.check_output([sys.executable, "-c", program], text=True, cwd=CONFIGS.parent)
-    assert printed.splitlines() == ["[]", "['numpy', 'scipy']"]
 
 
 def test_the_distribution_counts_known_scores_alone() -> None:

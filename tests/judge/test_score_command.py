@@ -23,6 +23,7 @@ from data.text_files import standard_input
 from judge.chunks import decode_chunk, read_chunks
 from judge.metrics import plan_metric
 from tests.data.sets.small_files import write
+from tests.judge.tables import read_lines
 
 Here = Callable[..., int]
 Call = Callable[..., Any]
@@ -41,10 +42,6 @@ def test_a_file_without_the_required_field_is_refused_before_a_model_is_loaded(r
     assert ended.returncode == 2
     assert "in.jsonl:1: the metric needs prefix and label, found none" in ended.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["in.jsonl"]
-
-
-def read_lines(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text().splitlines()]
 
 
 @dataclass
@@ -108,10 +105,6 @@ def test_several_metrics_score_a_file_in_one_run(run_here: Here, tmp_path: Path)
     found = read_scored(tmp_path / "in.jsonl", {"all": tmp_path / "out.jsonl"})
     assert list(found.scores) == ["all/rouge_1", "all/bleu", "all/word_count"]
     metrics = [judge.load_metric("rouge_1"), judge.load_metric("bleu", order=1), "word_count"]
-    python = judge.score(tmp_path / "in.jsonl", metrics)
-    assert [list(row["scores"].values()) for row in python.found.records()] == [
-        list(row["scores"].values()) for row in rows
-    ]
     written = judge.score(tmp_path / "in.jsonl", metrics, output=tmp_path / "python.jsonl", chunk=1)
     assert [list(row["scores"].values()) for row in read_lines(tmp_path / "python.jsonl")] == [
         list(row["scores"].values()) for row in rows
@@ -147,16 +140,7 @@ def test_the_finished_chunks_of_each_metric_survive_a_kill(tmp_path: Path, at: i
     assert [row["scores"] for row in read_lines(output)][:2] == [{"a": 1, "b": 1}, {"a": 2, "b": 2}]
 
 
-def test_a_function_is_scored_by_its_name(run: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.syspath_prepend(tmp_path)
-    (tmp_path / "own_metric.py").write_text("def f(examples):\n    return [len(e.text) for e in examples]\n")
-    (tmp_path / "in.jsonl").write_text(REFERENCED)
-    assert run(*SCORE, "--metric", "own_metric.f").returncode == 0
-    assert [row["scores"] for row in read_lines(tmp_path / "out.jsonl")] == [{"score": n} for n in (7, 1, 5)]
-    assert "own_metric.f|source=" in (tmp_path / "out.jsonl.meta.json").read_text()
-
-
-@pytest.mark.parametrize("size", [1, 2, 3, 7, 100])
+@pytest.mark.parametrize("size", [1, 3, 100])
 def test_every_chunk_has_an_example_that_can_be_scored(tmp_path: Path, size: int) -> None:
     complete = [1, 4, 5, 11]
     examples = [Example(str(i), text="t", references=("r",) if i in complete else ()) for i in range(15)]
@@ -175,7 +159,7 @@ def test_the_output_has_every_column_of_the_input(run_here: Here, tmp_path: Path
     first |= {"ratings": {"q": {"ann": 1.0, "bob": None}, "style": 2.0}}
     second = {"turns": ["a", "b"], "system": "t", "group": "h", "context": "c", "prefix": "p"}
     second |= {"ratings": {"q": {"bob": 4.0}}}
-    (tmp_path / "in.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in (first, second)))
+    write(tmp_path / "in.jsonl", first, second)
     expected = [{"id": "1", **first}, {"id": "2", **second}]
     assert run_here("agree", "in.jsonl", "--metrics", "word_count") == 0  # kept for what follows
     assert run_here("score", "in.jsonl", "--metric", "word_count", "--output", "out.jsonl") == 0
@@ -215,4 +199,4 @@ def test_the_memory_for_a_row_is_small(tmp_path: Path, monkeypatch: pytest.Monke
             tracemalloc.stop()
 
     measure(10)  # imports, and what is cached
-    assert (measure(16_000) - measure(8_000)) / 8_000 < 24  # bytes: three numbers
+    assert (measure(10_000) - measure(4_000)) / 6_000 < 24  # bytes: three numbers

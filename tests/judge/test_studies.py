@@ -1,4 +1,4 @@
-"""Audits, comparisons and preferences through the command line."""
+"""Comparisons and preferences through the command line."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -9,23 +9,10 @@ import pytest
 
 from tests.baselines.test_endpoint import Server, answer_with, completion, serve
 from tests.data.sets.small_files import write
-from tests.judge.test_audit import texts
 
 Finish = Callable[..., dict[str, Any]]
 __all__ = ["serve"]  # a fixture
 EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
-
-
-def test_the_tables_of_a_run(finish: Finish, tmp_path: Path) -> None:
-    rows = ({"id": e.id, "text": e.text, "ratings": dict(e.ratings)} for e in texts())
-    write(tmp_path / "in.jsonl", *rows)
-    results = finish("audit", "in.jsonl", "--metric", "word_count")
-    rows = results["table"]
-    damages = {row["damage"]: row for row in rows if "damage" in row}
-    assert set(damages) >= {"drop", "repeat", "negate", "retrieve"}
-    assert damages["drop"]["fall_1"] > damages["drop"]["fall_0.25"] > 0
-    assert damages["repeat"]["fall_1"] < 0  # a repeated text has more words, and word count likes it
-    assert {row["edit"]: row["changed"] for row in rows if "edit" in row}["case"] == 0
 
 
 def write_study(path: Path, rated: int) -> np.ndarray:
@@ -87,7 +74,7 @@ def test_ratings_alone_compare_systems_of_a_table_with_names_of_its_own(
 def test_a_chat_model_that_always_names_the_first_text(finish: Finish, serve: Callable[..., Server]) -> None:
     server = serve(answer_with(200, completion("A")))
     asked = ("--judge", "llm_judge", "--judge.model", "toy", "--judge.base_url", server.url)
-    results, _ = (finish("prefer", f"{EXAMPLES}/summaries.jsonl", *asked) for _ in range(2))
+    results, _ = (finish("prefer", f"{EXAMPLES}/summaries.jsonl", *asked, plots=False) for _ in range(2))
     questions = [request["messages"][0]["content"] for request in server.requests]
     assert len(questions) == 22  # ten pairs in both orders; the second run asks only what the endpoint takes
     assert questions[0] == questions[-1] == "Answer with the number 1."

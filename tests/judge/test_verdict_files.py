@@ -1,6 +1,5 @@
 """Tables of verdicts and labels without texts, labels in a file of their own, and people in a log."""
 
-import csv
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,20 +14,14 @@ from core.errors import InputError, QuestionError, SettingError, write_settings_
 from judge.cli import write_flag
 from judge.verdict_files import read_labels, read_verdicts
 from report.study import Study
+from tests.data.sets.small_files import write
+from tests.judge.tables import write_csv
 
 RNG = np.random.default_rng(0)
 HUMAN = (RNG.random(80) < 0.6).astype(int)
 JUDGE = np.where(RNG.random(80) < 0.85, HUMAN, 1 - HUMAN)
 ROWS = [{"id": f"q{i}", "judge": int(a), "human": int(b)} for i, (a, b) in enumerate(zip(JUDGE, HUMAN, strict=True))]
 KAPPA = cohen_kappa_score(HUMAN, JUDGE)
-
-
-def write_csv(path: Path, rows: list[dict]) -> Path:
-    with path.open("w", newline="") as file:
-        writer = csv.DictWriter(file, [*rows[0]])
-        writer.writeheader()
-        writer.writerows(rows)
-    return path
 
 
 def list_columns(*names: str) -> list[dict]:
@@ -54,10 +47,7 @@ def write_log(path: Path, epochs: int = 1) -> Path:
         for i, row in enumerate(ROWS)
         for epoch in range(1, epochs + 1)
     ]
-    path.write_text(
-        json.dumps({"version": 2, "status": "success", "eval": {"model": "m", "task": "t"}, "samples": samples})
-    )
-    return path
+    return write(path, {"version": 2, "status": "success", "eval": {"model": "m", "task": "t"}, "samples": samples})
 
 
 @pytest.mark.parametrize("form", ["csv", "json", "jsonl", "rows", "frame"])
@@ -69,8 +59,7 @@ def test_verdicts_and_labels_alone_have_an_answer(form: str, tmp_path: Path) -> 
         source = tmp_path / "v.json"
         source.write_text(json.dumps(ROWS))
     elif form == "jsonl":
-        source = tmp_path / "v.jsonl"
-        source.write_text("".join(json.dumps(row) + "\n" for row in ROWS))
+        source = write(tmp_path / "v.jsonl", *ROWS)
     elif form == "frame":
         source = pytest.importorskip("pandas").DataFrame(ROWS)
     study = judge.agree(source)
@@ -79,13 +68,6 @@ def test_verdicts_and_labels_alone_have_an_answer(form: str, tmp_path: Path) -> 
     assert study.answer.startswith("human: the kappa of judge with people is ")
     assert "length, repetition" not in study.answer
     assert not any("empty" in note for note in study.notes)
-
-
-def test_columns_beside_a_text(tmp_path: Path) -> None:
-    rows = [{"text": f"An answer of {i} words.", "domain": "ab"[i % 2], **row} for i, row in enumerate(ROWS)]
-    found = read_verdicts(write_csv(tmp_path / "v.csv", rows))
-    assert found.examples[3].text == "An answer of 3 words."
-    assert (found.aspects, [*found.scores]) == (("human",), ["judge"])
 
 
 def test_columns_that_are_ratings_keep_their_aspect(tmp_path: Path) -> None:
@@ -210,19 +192,14 @@ def test_a_label_of_an_input_with_several_systems_needs_the_system() -> None:
     assert int((~np.isnan(found.ratings("human"))).sum()) == 80
 
 
-@pytest.mark.parametrize("column", ["score", "label"])
-def test_a_model_among_the_raters_of_rows_is_a_judge(column: str, tmp_path: Path) -> None:
-    rows: list[dict[str, Any]] = []
-    for row in ROWS:
-        for rater, label in (("ann", row["human"]), ("ben", row["human"]), ("gpt-4o", row["judge"])):
-            rows.append({"example_id": row["id"], "rater": rater, column: label})
-    with pytest.raises(QuestionError, match=f'people="{column}", judges="gpt-4o"'):
-        judge.agree(rows)
-    study = judge.agree(write_csv(tmp_path / "rows.csv", rows), people=column, judges="gpt-4o")
+def test_a_model_among_the_raters_of_rows_is_a_judge() -> None:
+    raters = {"ann": "human", "ben": "human", "gpt-4o": "judge"}
+    rows = [{"id": row["id"], "rater": name, "label": row[who]} for row in ROWS for name, who in raters.items()]
+    study = judge.agree(rows, people="label", judges="gpt-4o")
     assert find_kappa(study) == pytest.approx(KAPPA)
     assert [*study.scored[0].scores] == ["gpt-4o"]
     assert "one row by rater" in study.notes[0]
-    chosen = judge.agree(rows, people=[column, "ann", "gpt-4o"])
+    chosen = judge.agree(rows, people=["label", "ann", "gpt-4o"])
     assert [*chosen.scored[0].scores] == ["ben"]
 
 
@@ -230,8 +207,7 @@ def test_verdicts_and_labels_in_objects(tmp_path: Path) -> None:
     verdicts = [{"id": row["id"], "judge": {"verdict": row["judge"], "reason": "So it is."}} for row in ROWS]
     labels = [{"id": row["id"], "human": {"label": row["human"]}} for row in ROWS]
     both = [{**verdict, **label} for verdict, label in zip(verdicts, labels, strict=True)]
-    path = tmp_path / "both.jsonl"
-    path.write_text("".join(json.dumps(row) + "\n" for row in both))
+    path = write(tmp_path / "both.jsonl", *both)
     study = judge.agree(path, people="human.label", judges="judge.verdict")
     assert find_kappa(study) == pytest.approx(KAPPA)
     assert "people: human.label; verdicts of judges: judge.verdict; rows named by id" in study.notes[0]
@@ -322,8 +298,7 @@ def write_samples(path: Path) -> Path:
         }
         for i, row in enumerate(ROWS)
     ]
-    path.write_text("".join(json.dumps(sample) + "\n" for sample in samples))
-    return path
+    return write(path, *samples)
 
 
 def write_results(path: Path) -> Path:
@@ -341,19 +316,18 @@ def write_results(path: Path) -> Path:
         }
         for i, row in enumerate(ROWS)
     ]
-    path.write_text(json.dumps({"results": {"version": 3, "prompts": [], "results": results}}))
-    return path
+    return write(path, {"results": {"version": 3, "prompts": [], "results": results}})
 
 
 @pytest.mark.parametrize("skipped", [0, 1])
 @pytest.mark.parametrize(
-    ("name", "write", "key", "judge_name"),
+    ("name", "write_log_of", "key", "judge_name"),
     [("samples_t_1.jsonl", write_samples, "doc_id", "graded"), ("r.json", write_results, "testIdx", "pass")],
 )
-def test_labels_of_a_log(name: str, write: Any, key: str, judge_name: str, skipped: int, tmp_path: Path) -> None:
+def test_labels_of_a_log(name: str, write_log_of: Any, key: str, judge_name: str, skipped: int, tmp_path: Path) -> None:
     """The labels of tests 1 to 79 must not be taken for those of lines 1 to 79."""
     labels = [{key: i, "human": row["human"]} for i, row in enumerate(ROWS)][skipped:]
-    found = read_verdicts(write(tmp_path / name), labels=write_csv(tmp_path / "labels.csv", labels))
+    found = read_verdicts(write_log_of(tmp_path / name), labels=write_csv(tmp_path / "labels.csv", labels))
     expected = [np.nan] * skipped + HUMAN[skipped:].tolist()
     np.testing.assert_array_equal(found.ratings("human"), expected)
     np.testing.assert_array_equal(found.values(judge_name, ""), JUDGE)
@@ -443,8 +417,7 @@ def test_columns_of_fields_are_not_called_unread(tmp_path: Path) -> None:
 
 
 def test_scores_without_ratings_are_named(tmp_path: Path) -> None:
-    path = tmp_path / "scores.jsonl"
-    path.write_text("".join(json.dumps({"text": "a", "scores": {"fluency": i}}) + "\n" for i in range(1, 5)))
+    path = write(tmp_path / "scores.jsonl", *({"text": "a", "scores": {"fluency": i}} for i in range(1, 5)))
     with pytest.raises(QuestionError, match='people="fluency"'):
         judge.agree(path, "word_count")
     assert judge.agree(path, "word_count", people="fluency", cues=False).scored[0].aspects == ("fluency",)

@@ -1,6 +1,5 @@
 """What a judge was asked and answered about pairs: the lines that are read back, and the page for a person."""
 
-import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -16,6 +15,8 @@ from baselines.replies import ChosenToken, Reply
 from report import results
 from report.asked import write_answers
 from report.page import render
+from tests.data.sets.small_files import write
+from tests.judge.tables import read_lines
 
 INPUTS = 8
 RUN = {"experiment": "prefer", "verb": "prefer", "description": "", "seed": 0, "command": ["judge", "prefer"]}
@@ -41,15 +42,6 @@ class Toy:
         return Reply(text=letter, chosen=(ChosenToken(place=0, token=letter, likeliest=shares),))
 
 
-def write_lines(path: Path, rows: Sequence[dict[str, Any]]) -> Path:
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    return path
-
-
-def read_lines(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
-
-
 @pytest.fixture
 def outputs(tmp_path: Path) -> Path:
     """The outputs of two systems; that of `new` has more x on every input but the first."""
@@ -57,14 +49,14 @@ def outputs(tmp_path: Path) -> Path:
     for i in range(INPUTS):
         rows.append({"id": f"{i}n", "group": f"q{i}", "system": "new", "text": "x " * (1 if i == 0 else i + 1)})
         rows.append({"id": f"{i}o", "group": f"q{i}", "system": "old", "text": "x x" if i == 0 else "y"})
-    return write_lines(tmp_path / "outputs.jsonl", rows)
+    return write(tmp_path / "outputs.jsonl", *rows)
 
 
 @pytest.fixture
 def people(tmp_path: Path) -> Path:
     """People prefer `new` on every input."""
     rows = [{"group": f"q{i}", "system_a": "new", "system_b": "old", "winner": "new"} for i in range(INPUTS)]
-    return write_lines(tmp_path / "people.jsonl", rows)
+    return write(tmp_path / "people.jsonl", *rows)
 
 
 def ask(answers: Path, outputs: Path, people: Path | None = None) -> Any:

@@ -1,6 +1,5 @@
 """The joint table of a sweep, from the run folders of its jobs."""
 
-import csv
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -89,16 +88,6 @@ def test_jobs_with_other_texts_have_no_differences_and_it_is_said(
     table = join_jobs([*jobs, third], COMMAND).tables[0]
     assert [(row["gamma"], row["metric"]) for row in table.rows[:3]] == [("0", "cdm"), ("1", "cdm"), ("2", "cdm")]
     assert "no difference: the first job has other texts or ratings" in list_reasons([table])
-
-
-def test_files_have_all_metrics(jobs: list[Job], tmp_path: Path) -> None:
-    results.write_tables(join_jobs(jobs, COMMAND).tables, tmp_path)
-    with (tmp_path / "joint.csv").open(encoding="utf-8") as file:
-        first, second, *same = csv.DictReader(file)
-    assert (first["difference"], first["gamma"], first["n"]) == ("", "0", str(N))
-    assert float(second["difference"]) == pytest.approx(float(second["spearman"]) - float(first["spearman"]))
-    assert len(same) == 2
-    assert {path.name for path in tmp_path.glob("joint.*")} == {"joint.csv", "joint.md", "joint.tex"}
 
 
 def as_job(table: dict[str, float], **settings: str) -> Job:
