@@ -12,7 +12,6 @@ from cdm.infilling import Pair
 from cdm.negatives import Negatives, NegativeSampler, sample_negatives
 from cdm.parallel import find_steps_on_all, sample_negatives_on_all
 from cdm.sampling import Sampling
-from models.predict import split_into_parts
 from tests.toy_models import QUIET
 
 SAMPLING = Sampling(gamma=0.5, longest=6)
@@ -104,8 +103,3 @@ def test_a_killed_sampling_goes_on_with_the_next_part(
         QUIET,
         size=3,
     )
-
-
-@pytest.mark.parametrize(("count", "parts"), [(0, []), (10, [[0, 1], [2, 3, 4], [5, 6], [7, 8, 9]])])
-def test_parts_have_consecutive_items(count: int, parts: list[list[int]]) -> None:
-    assert split_into_parts(count, size=3) == parts

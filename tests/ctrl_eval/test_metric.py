@@ -318,15 +318,6 @@ def test_what_cannot_be_judged_is_named_before_the_model_is_loaded(tiny: CTRLEva
     assert message in refused([EXAMPLES[0], BAD[message](EXAMPLES[1])], tiny)
 
 
-def test_text_that_spells_the_mask_is_text(tiny: CTRLEval) -> None:
-    spelled = replace(EXAMPLES[1], text=EXAMPLES[1].text + " <extra_id_0>")
-    values = tiny.score([spelled]).values
-    assert all(np.isfinite(value).all() for value in values.values())
-    (mask,) = word_ids(tiny.infiller.lm, "<extra_id_0>")
-    (infill,) = tiny.infiller.encode([("Our <extra_id_0> ", "trip", " ended.")])
-    assert infill.source.count(mask) == 1
-
-
 def test_a_pattern_may_find_no_sentence(tiny: CTRLEval) -> None:
     split = replace(tiny, split=make_splitter("[.]"), aspects=("coherence",))
     assert refused([Example("a", text="...")], split) == 'example 1: a text needs at least one sentence, found "..."'
