@@ -26,7 +26,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "hub"
 
 
-@pytest.mark.parametrize("kind", ["bilstm", "bert", "guide"])
+@pytest.mark.parametrize("kind", ["bert", "guide"])
 def test_a_classifier_by_its_hub_name_is_that_of_its_folder(
     kind: str, builds: Builds, cache: Path, tmp_path: Path
 ) -> None:
