@@ -14,7 +14,6 @@ from experiments.contracts import Study
 from experiments.runner.configuration import build_experiment, list_faults, resolve, walk
 from experiments.runner.experiment import name_recipe
 from tests.composing import compose_all, compose_run, expand_sweep, list_misfits
-from tests.experiments.conftest import TOY
 
 EXPERIMENTS = sorted(file.stem for file in (CONFIGS / "exp").glob("*.yaml"))
 SCALES = ("tiny", "pretrained", "paper")
@@ -34,12 +33,9 @@ CHOICES = [
 
 @pytest.mark.parametrize("choices", CHOICES, ids=" ".join)
 def test_every_choice_composes_and_every_target_takes_its_settings(choices: list[str]) -> None:
-    plain = OmegaConf.to_container(compose_all(choices), resolve=False)
-    assert isinstance(plain, dict)
-    del plain["hydra"]
-    assert list_misfits(plain) == []  # pyright: ignore[reportArgumentType]
-    experiment = OmegaConf.to_container(compose_run(choices).experiment)
-    targets = [node for _, node in walk(experiment) if isinstance(node, dict) and "_target_" in node]
+    plain: Any = OmegaConf.to_container(compose_run(choices))
+    assert list_misfits(plain) == []
+    targets = [node for _, node in walk(plain["experiment"]) if isinstance(node, dict) and "_target_" in node]
     assert [fault for node in targets for fault in list_faults(node)] == []
 
 
@@ -79,7 +75,7 @@ def test_lora_learns_faster_than_all_weights() -> None:
     assert config.model.expert.schedule.learning_rate == 2e-4
 
 
-@pytest.mark.parametrize("scale", SCALES)
+@pytest.mark.parametrize("scale", ["tiny", "paper"])
 @pytest.mark.parametrize(
     "choices",
     [["+exp=mars_story", "data=roc_stories"], ["+exp=mars_qa"], ["+exp=mars_qa", "data=mocha"], ["+exp=mars_news"]],
@@ -111,7 +107,6 @@ def test_results_name_their_recipe(choices: list[str], signature: str, notes: li
         (["+exp=oumg"], "data.g1 must be given: data.g1=VALUE\ndata.g2 must be given: data.g2=VALUE\n"),
         (["+exp=cdm_dialogue", "seed=-1"], "seed must be greater than or equal to 0, but is -1"),
         (["+exp=cdm_dialogue", "cues=lasso"], "cues must be 'ridge' or 'none', but is 'lasso'"),
-        (["+exp=cdm_dialogue", "plots=gif"], "plots must be a list, but is 'gif'"),
         (["+exp=cdm_dialogue", "plots=[gif]"], "plots[0] must be 'png', 'svg' or 'pdf', but is 'gif'"),
     ],
 )
@@ -131,11 +126,9 @@ SAID_BEFORE = [
 ]
 SAID_LATER = [
     (["+exp=cdm_dialogue", "model.negatives.dialogues=1"], "model.negatives.dialogues must be greater than or"),
-    (["+exp=cdm_dialogue", "model.pooler.strength=0"], "model.pooler.strength must be greater than 0, but is 0"),
     (["+exp=cdm_dialogue", "model.rules=[deam]"], "model.rules[0] must be 'mesgar', 'vakulenko' or 'deam_like', but"),
     (["+exp=oumg_poetry", "g1_k=null"], "g1_k must be a valid integer, but is None"),
     (["+exp=oumg_poetry", "poems=all"], "poems must be 'held_out' or 'train', but is 'all'"),
-    (["+exp=guided_poetry", "alpha=-1"], "alpha must be greater than or equal to 0, but is -1"),
     (["+exp=mars_story", "model.metric.q=x"], "model.metric.q must be a valid number, but is 'x'"),
     (["+exp=mars_story", "largest_ratios=[0.2]"], "largest_ratios must ascend from 0, but is [0.2]"),
     (
@@ -146,14 +139,17 @@ SAID_LATER = [
         ["+exp=guided_text", "data=builtin_reviews", "strengths=[1,2]"],
         "strengths must begin with 0, the generator alone",
     ),
-    (["+exp=guided_text", "data=builtin_reviews", "ks=[0]"], "ks[0] must be greater than or equal to 1, but is 0"),
     (["+exp=oumg_poetry", "seeds=[0,0]"], "seeds must be non-empty and without duplicates, but is [0, 0]"),
 ]
 
 
+FEW = ("data.train=40", "data.held_out=8", "data.rated=4")
+FEWER = {"+exp=oumg": (), "+exp=oumg_poetry": FEW[:2]}  # whose data have no such sizes
+
+
 def compose_few(settings: list[str]) -> tuple[DictConfig, Any]:
     """A configuration with few texts, and its values before they are resolved."""
-    few = [] if "+exp=oumg" in settings else ["data.train=40", "data.held_out=8"]
+    few = FEWER.get(settings[0], FEW)
     config = compose_all([*settings, *few, "name=toy"])
     run = OmegaConf.masked_copy(config, [str(key) for key in config if key != "hydra"])
     return run, OmegaConf.to_container(run, resolve=False)
@@ -181,10 +177,3 @@ def test_the_sweep_of_wandbs_agent_varies_settings_that_there_are() -> None:
     words = [word for word in sweep["command"] if "=" in word]
     config = compose_run([*words, *(f"{name}=0" for name in sweep["parameters"])])
     assert config.model.negatives.sampling.gamma == 0
-
-
-def test_a_sweep_is_all_combinations_the_last_fastest_and_the_command_line_wins() -> None:
-    jobs = expand_sweep(["+exp=toy", "+sweep=toy_gamma", "seed=range(0,2)"], TOY)
-    expected = [(f"gamma={gamma}", f"seed={seed}") for gamma in (0.25, 0.75) for seed in (0, 1)]
-    assert [(job[0], job[-1]) for job in jobs] == expected
-    assert compose_run(jobs[-1], TOY).gamma == 0.75
