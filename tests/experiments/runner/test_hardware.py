@@ -64,4 +64,4 @@ def test_a_rank_in_the_environment_counts_only_for_several_devices_or_nodes(
     monkeypatch.setenv(name, "1")
     monkeypatch.setattr(rank_zero_only, "rank", 1)  # as Lightning reads the rank when it is imported
     assert is_first_process(check_trainer(OmegaConf.create(TRAINER)))
-    assert rank_zero_only.rank == 0  # so loggers write
+    assert rank_zero_only.rank == 0  # pyright: ignore[reportFunctionMemberAccess] # so loggers write
