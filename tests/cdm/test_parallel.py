@@ -12,6 +12,7 @@ from cdm.infilling import Pair
 from cdm.negatives import Negatives, NegativeSampler, sample_negatives
 from cdm.parallel import find_steps_on_all, sample_negatives_on_all
 from cdm.sampling import Sampling
+from models.predict import split_into_parts
 from tests.toy_models import QUIET
 
 SAMPLING = Sampling(gamma=0.5, longest=6)
@@ -103,3 +104,7 @@ def test_a_killed_sampling_goes_on_with_the_next_part(
         QUIET,
         size=3,
     )
+
+
+def test_no_items_have_no_parts() -> None:
+    assert split_into_parts(0) == []

@@ -14,7 +14,6 @@ import torch
 from core.errors import ExampleError, SettingError
 from core.example import Example
 from ctrl_eval.aspects import ASPECTS, Aspect, Material
-from ctrl_eval.ensemble import aggregate
 from ctrl_eval.frequency import WordFrequencies
 from ctrl_eval.metric import CTRLEval
 from ctrl_eval.patterns import Pattern
@@ -189,17 +188,6 @@ def test_bart_scores_the_segment_inside_the_whole_text() -> None:
     bad, good = (np.exp(mean("Our trip ended early. It was ", word, ".")) for word in ("bad", "good"))
     first = found.explanations[1]["attribute_relevance"]["evaluators"][0]
     assert first["score"] == pytest.approx(bad / (bad + good), abs=1e-5)
-
-
-def test_settings_of_the_ensemble(tiny: CTRLEval) -> None:
-    found = tiny.evaluations(EXAMPLES)["coherence"]
-    for how in ("mean", "max", "min"):
-        values = replace(tiny, weights=how).score(EXAMPLES).values["coherence"]
-        np.testing.assert_allclose(values, [aggregate(row.scores, row.weights, how) for row in found])
-    mean, total = (replace(tiny, length_norm=n, aspects=("consistency",), frequencies=None) for n in ("mean", "sum"))
-    tokens = [len(word_ids(tiny.infiller.lm, text)) for text in ("ended early.", "Our trip")]
-    rows = mean.evaluations(EXAMPLES)["consistency"][1], total.evaluations(EXAMPLES)["consistency"][1]
-    np.testing.assert_allclose(rows[1].scores, rows[0].scores * tokens, rtol=1e-5)
 
 
 @pytest.mark.parametrize("family", [T5, BART])

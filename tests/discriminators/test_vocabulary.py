@@ -3,7 +3,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from transformers import CanineTokenizer
+from transformers import ByT5Tokenizer
 
 from core.errors import SettingError
 from data.words import RUNS_AND_MARKS
@@ -72,7 +72,7 @@ def test_tokens_of_another_model_stand_behind_the_special_ones(tmp_path: Path):
     assert len(vocabulary) == len(tokenizer) + 3
     assert vocabulary.layout.separator == 2
     with pytest.raises(SettingError, match=r"a tokenizer needs a tokenizer.json \(a fast one\), but 'mine' has none"):
-        borrowed_vocabulary(CanineTokenizer(name_or_path="mine"), 64)
+        borrowed_vocabulary(ByT5Tokenizer(name_or_path="mine"), 64)
     vocabulary.save(tmp_path)
     kept = load_vocabulary(tmp_path)
     assert (kept.encode(words), kept.kind, len(kept)) == (vocabulary.encode(words), "tokenizer", len(vocabulary))

@@ -62,7 +62,6 @@ FAMILIES = {  # the vocabulary, the number of tokens of the model, the files tha
     "pegasus": ("pegasus", 96103, ["spiece.model", "tokenizer_config.json"]),
     "t5": ("t5", 32128, ["spiece.model"]),
     "bart": ("roberta", 50265, ["vocab.json", "merges.txt"]),
-    "led": ("roberta", 50265, ["vocab.json", "merges.txt"]),
 }
 
 
