@@ -36,6 +36,7 @@ LATER = [  # known once the run has begun, and before anything is trained
         f"cdm_dialogue {FEW} model.negatives.strategy=amr-multi model.negatives.graphs=no.txt",
         "no.txt: model.negatives.graphs must name a file, but there is none",
     ),
+    (f"cdm_dialogue {FEW} model.baseline=[gru]", "model.baseline[0] must be 'bert' or 'bilstm', but is 'gru'"),
     ("cdm_dialogue data=dialogues data.train_path=5.jsonl data.held_out_fraction=0.1", f"{TALKS} 4 and 1"),
     (f"oumg {PAIRS} tokens=no/such", "tokens must be characters, jieba, words, bpe, but are 'no/such'"),
     (f"oumg_poetry {POEMS} g2_k=200", "g2_k = 200: G2 chooses from the ranks 4k to 5k, which needs 1000"),
