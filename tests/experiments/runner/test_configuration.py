@@ -126,9 +126,11 @@ SAID_BEFORE = [
 ]
 SAID_LATER = [
     (["+exp=cdm_dialogue", "model.negatives.dialogues=1"], "model.negatives.dialogues must be greater than or"),
+    (["+exp=cdm_dialogue", "model.pooler.strength=0"], "model.pooler.strength must be greater than 0, but is 0"),
     (["+exp=cdm_dialogue", "model.rules=[deam]"], "model.rules[0] must be 'mesgar', 'vakulenko' or 'deam_like', but"),
     (["+exp=oumg_poetry", "g1_k=null"], "g1_k must be a valid integer, but is None"),
     (["+exp=oumg_poetry", "poems=all"], "poems must be 'held_out' or 'train', but is 'all'"),
+    (["+exp=guided_poetry", "alpha=-1"], "alpha must be greater than or equal to 0, but is -1"),
     (["+exp=mars_story", "model.metric.q=x"], "model.metric.q must be a valid number, but is 'x'"),
     (["+exp=mars_story", "largest_ratios=[0.2]"], "largest_ratios must ascend from 0, but is [0.2]"),
     (
@@ -139,12 +141,13 @@ SAID_LATER = [
         ["+exp=guided_text", "data=builtin_reviews", "strengths=[1,2]"],
         "strengths must begin with 0, the generator alone",
     ),
+    (["+exp=guided_text", "data=builtin_reviews", "ks=[0]"], "ks[0] must be greater than or equal to 1, but is 0"),
     (["+exp=oumg_poetry", "seeds=[0,0]"], "seeds must be non-empty and without duplicates, but is [0, 0]"),
 ]
 
 
 FEW = ("data.train=40", "data.held_out=8", "data.rated=4")
-FEWER = {"+exp=oumg": (), "+exp=oumg_poetry": FEW[:2]}  # whose data have no such sizes
+FEWER = {"+exp=oumg": (), "+exp=oumg_poetry": FEW[:2], "+exp=guided_poetry": FEW[:2]}  # whose data lack such sizes
 
 
 def compose_few(settings: list[str]) -> tuple[DictConfig, Any]:
