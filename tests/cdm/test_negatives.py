@@ -322,13 +322,3 @@ def test_graphs_must_cover_half_of_the_dialogues_and_others_are_counted(pair: Pa
         ).uncovered
         == 1
     )
-    assert (
-        sample_negatives(
-            pair,
-            [other, known],
-            "mixed-multi",
-            sampling,
-            seed=1,
-        ).uncovered
-        == 0
-    )

@@ -14,7 +14,6 @@ import torch
 from core.errors import ExampleError, SettingError
 from core.example import Example
 from ctrl_eval.aspects import ASPECTS, Aspect, Material
-from ctrl_eval.ensemble import aggregate
 from ctrl_eval.frequency import WordFrequencies
 from ctrl_eval.metric import CTRLEval
 from ctrl_eval.patterns import Pattern
@@ -191,17 +190,6 @@ def test_bart_scores_the_segment_inside_the_whole_text() -> None:
     assert first["score"] == pytest.approx(bad / (bad + good), abs=1e-5)
 
 
-def test_settings_of_the_ensemble(tiny: CTRLEval) -> None:
-    found = tiny.evaluations(EXAMPLES)["coherence"]
-    for how in ("mean", "max", "min"):
-        values = replace(tiny, weights=how).score(EXAMPLES).values["coherence"]
-        np.testing.assert_allclose(values, [aggregate(row.scores, row.weights, how) for row in found])
-    mean, total = (replace(tiny, length_norm=n, aspects=("consistency",), frequencies=None) for n in ("mean", "sum"))
-    tokens = [len(word_ids(tiny.infiller.lm, text)) for text in ("ended early.", "Our trip")]
-    rows = mean.evaluations(EXAMPLES)["consistency"][1], total.evaluations(EXAMPLES)["consistency"][1]
-    np.testing.assert_allclose(rows[1].scores, rows[0].scores * tokens, rtol=1e-5)
-
-
 @pytest.mark.parametrize("family", [T5, BART])
 def test_the_sum_reaches_label_words_of_several_tokens(tiny: CTRLEval, family: Any) -> None:
     """Eq. 14-15: P(v) of a word is the product over its tokens; the released code takes their geometric mean."""
@@ -316,15 +304,6 @@ BAD: dict[str, Callable[[Example], Example]] = {
 @pytest.mark.parametrize("message", BAD)
 def test_what_cannot_be_judged_is_named_before_the_model_is_loaded(tiny: CTRLEval, message: str) -> None:
     assert message in refused([EXAMPLES[0], BAD[message](EXAMPLES[1])], tiny)
-
-
-def test_text_that_spells_the_mask_is_text(tiny: CTRLEval) -> None:
-    spelled = replace(EXAMPLES[1], text=EXAMPLES[1].text + " <extra_id_0>")
-    values = tiny.score([spelled]).values
-    assert all(np.isfinite(value).all() for value in values.values())
-    (mask,) = word_ids(tiny.infiller.lm, "<extra_id_0>")
-    (infill,) = tiny.infiller.encode([("Our <extra_id_0> ", "trip", " ended.")])
-    assert infill.source.count(mask) == 1
 
 
 def test_a_pattern_may_find_no_sentence(tiny: CTRLEval) -> None:

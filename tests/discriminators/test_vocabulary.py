@@ -1,7 +1,9 @@
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
-from transformers import CanineTokenizer
+from transformers import ByT5Tokenizer
 
 from core.errors import SettingError
 from data.words import RUNS_AND_MARKS
@@ -9,17 +11,14 @@ from discriminators.vocabulary import borrowed_vocabulary, load_vocabulary, trai
 from models.tiny import train_tokenizer
 
 TEXT = ["don't stop, stop", "stop <sep> now now", "明月几时有 把酒问青天", "明月 明月"]
-TEXTS = [(text,) for text in TEXT]
+
+
+def train(kind: str, size: int = 500, texts: Sequence[str] = TEXT, min_count: int = 1) -> Any:
+    return train_vocabulary([(text,) for text in texts], kind, size, 64, min_count=min_count)
 
 
 def spelled(segment: str, kind: str) -> list[str]:
-    vocabulary = train_vocabulary(
-        [(text,) for text in (*TEXT, segment)],
-        kind,
-        500,
-        64,
-        min_count=1,
-    )
+    vocabulary = train(kind, texts=(*TEXT, segment))
     return [str(vocabulary.tokenizer.id_to_token(i)) for i in vocabulary.encode([segment])[0]]
 
 
@@ -42,13 +41,7 @@ def test_what_a_token_is():
 
 @pytest.mark.parametrize("kind", ["characters", "jieba", "words", "bpe"])
 def test_special_tokens_are_reserved_and_saved_alike(kind: str, tmp_path: Path):
-    vocabulary = train_vocabulary(
-        TEXTS,
-        kind,
-        500,
-        64,
-        min_count=1,
-    )
+    vocabulary = train(kind)
     assert [vocabulary.tokenizer.id_to_token(i) for i in range(3)] == ["<pad>", "<unk>", "<sep>"]
     assert vocabulary.layout.separator == 2
     ids = vocabulary.encode(["<sep> <pad> stop", *TEXT, ""])
@@ -58,46 +51,15 @@ def test_special_tokens_are_reserved_and_saved_alike(kind: str, tmp_path: Path):
     assert kept.encode(["<sep> <pad> stop", *TEXT, ""]) == ids
     assert (len(kept), kept.max_length, kept.kind) == (len(vocabulary), 64, kind)
     written = (tmp_path / "vocabulary.json").read_bytes()
-    train_vocabulary(
-        TEXTS,
-        kind,
-        500,
-        64,
-        min_count=1,
-    ).save(tmp_path)
+    train(kind).save(tmp_path)
     assert (tmp_path / "vocabulary.json").read_bytes() == written
 
 
 def test_rare_words_are_unknown_and_bytes_never():
-    words = train_vocabulary(
-        TEXTS,
-        "words",
-        500,
-        64,
-        min_count=2,
-    )
+    words = train("words", min_count=2)
     assert words.encode(["stop other"])[0] == [words.tokenizer.token_to_id("stop"), 1]
-    assert (
-        len(
-            train_vocabulary(
-                TEXTS,
-                "words",
-                4,
-                64,
-                min_count=1,
-            )
-        )
-        == 4
-    )
-    assert (
-        1
-        not in train_vocabulary(
-            TEXTS,
-            "bpe",
-            300,
-            64,
-        ).encode(["zebra 龍 🙂"])[0]
-    )
+    assert len(train("words", size=4)) == 4
+    assert 1 not in train("bpe", size=300).encode(["zebra 龍 🙂"])[0]
 
 
 def test_tokens_of_another_model_stand_behind_the_special_ones(tmp_path: Path):
@@ -110,7 +72,7 @@ def test_tokens_of_another_model_stand_behind_the_special_ones(tmp_path: Path):
     assert len(vocabulary) == len(tokenizer) + 3
     assert vocabulary.layout.separator == 2
     with pytest.raises(SettingError, match=r"a tokenizer needs a tokenizer.json \(a fast one\), but 'mine' has none"):
-        borrowed_vocabulary(CanineTokenizer(name_or_path="mine"), 64)
+        borrowed_vocabulary(ByT5Tokenizer(name_or_path="mine"), 64)
     vocabulary.save(tmp_path)
     kept = load_vocabulary(tmp_path)
     assert (kept.encode(words), kept.kind, len(kept)) == (vocabulary.encode(words), "tokenizer", len(vocabulary))

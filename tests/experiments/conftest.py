@@ -1,9 +1,7 @@
-"""The toy experiment, run in this process or by the real command line."""
+"""The toy experiment, run in this process."""
 
 import logging
 import os
-import signal
-import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -20,7 +18,6 @@ from tests.commands import finish as finish
 from tests.commands import run as run
 
 TOY = Path(__file__).parent / "toy"
-RUN = Path(__file__).parents[2] / "experiments" / "run.py"
 
 
 def add_toy(arguments: Sequence[str]) -> list[str]:
@@ -69,6 +66,12 @@ def report_in() -> Callable[[str], tuple[str, ...]]:
     return lambda folder: (f"hydra.run.dir={folder}",)
 
 
+@pytest.fixture
+def plain_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Draws no plots on the page, which takes a second each; the toy and MARS have theirs."""
+    monkeypatch.setattr("report.page.draw_svg", lambda figure: "")
+
+
 def list_stages(folder: Path) -> dict[str, int]:
     """The stages in an output folder, and when each was finished."""
     return {path.name: path.stat().st_mtime_ns for path in (folder / "stages").iterdir() if path.is_dir()}
@@ -82,28 +85,3 @@ def kept(tmp_path: Path) -> Run:
         raise AssertionError("nothing is trained here")
 
     return Run("toy", tmp_path, Stages(tmp_path / "stages"), 0, nothing, lambda name: [], show_nothing)
-
-
-@pytest.fixture
-def start(tmp_path: Path) -> Callable[..., subprocess.Popen[str]]:
-    """Starts the real command line in an empty working folder.
-
-    A shell's background jobs ignore Ctrl-C, and so would their children: here they heed it, wherever the tests run.
-    """
-    environment = {**os.environ, "PYTHONPATH": str(TOY), "OMP_NUM_THREADS": "1"}
-
-    def started(*arguments: str) -> subprocess.Popen[str]:
-        heeded = signal.signal(signal.SIGINT, signal.default_int_handler)
-        try:
-            return subprocess.Popen(
-                [sys.executable, str(RUN), *add_toy(arguments)],
-                cwd=tmp_path,
-                env=environment,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                text=True,
-            )
-        finally:
-            signal.signal(signal.SIGINT, heeded)
-
-    return started

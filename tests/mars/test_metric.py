@@ -207,9 +207,6 @@ def test_settings_that_mean_nothing_are_refused_before_a_model_is_loaded(
 
 ODD = [
     Example("emoji", text="so 😀 happy 🎉", references=("very 😀 glad 👨‍👩‍👧 today",), context="a party 🎉"),
-    Example("arabic", text="ذهب الولد", references=("عاد الولد الصغير إلى بيته",), context="كان الولد في المدرسة"),
-    Example("chinese", text="他回家了。", references=("男孩回到了家。",), context="男孩在学校。"),
-    Example("one", text="yes", references=("no",), context="really?"),
     Example("bare", text="a cat", references=("a dog sat",)),
     Example("longer", text="a cat", references=("the cat sat on the mat",), context="the dog ran. " * 60),
 ]

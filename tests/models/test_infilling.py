@@ -2,6 +2,8 @@
 
 import json
 import shutil
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +41,15 @@ GAPS = [("", SENTENCES[0], f" {SENTENCES[1]} {SENTENCES[2]}"), (f"{SENTENCES[0]}
 GAPS.insert(1, (f"{SENTENCES[0]} ", SENTENCES[1], f" {SENTENCES[2]}"))
 
 
+Load = Callable[[str], Any]
+
+
+@pytest.fixture(scope="module")
+def load(vocabularies: Path) -> Load:
+    """Reads a real vocabulary, each once."""
+    return cache(lambda name: load_tokenizer(vocabularies / name))
+
+
 def plain(tokenizer: PreTrainedTokenizerBase, text: str) -> Any:
     return tokenizer(text, add_special_tokens=False)["input_ids"]
 
@@ -51,7 +62,6 @@ FAMILIES = {  # the vocabulary, the number of tokens of the model, the files tha
     "pegasus": ("pegasus", 96103, ["spiece.model", "tokenizer_config.json"]),
     "t5": ("t5", 32128, ["spiece.model"]),
     "bart": ("roberta", 50265, ["vocab.json", "merges.txt"]),
-    "led": ("roberta", 50265, ["vocab.json", "merges.txt"]),
 }
 
 
@@ -91,49 +101,33 @@ def test_a_vocabulary_with_the_masks_of_another_version_is_refused(vocabularies:
 
 
 @pytest.mark.parametrize(("name", "family", "mask"), [("pegasus", PEGASUS, 2), ("t5", T5, 32099)])
-def test_the_mask_stands_for_the_ids_of_the_gap(vocabularies: Path, name: str, family: Family, mask: int) -> None:
+def test_the_mask_stands_for_the_ids_of_the_gap(load: Load, name: str, family: Family, mask: int) -> None:
     """As in their pretraining: `GetInputAndTarget` of PEGASUS's code, `noise_span_to_unique_sentinel` of T5's."""
-    tokenizer = load_tokenizer(vocabularies / name)
+    tokenizer = load(name)
     ids = [plain(tokenizer, sentence) for sentence in SENTENCES]
     assert name == "pegasus" or [i for sentence in ids for i in sentence] == plain(tokenizer, TEXT)
     masked = [[*ids[:j], [mask], *ids[j + 1 :], [1]] for j in range(len(SENTENCES))]
     assert sources(tokenizer, family, GAPS) == [tuple(i for part in row for i in part) for row in masked]
 
 
-def test_pegasus_reads_prompts_as_in_the_released_program(vocabularies: Path) -> None:
-    """Its tokenizer (transformers 4.4.2) drops the blanks around a mask and encodes each side by itself."""
-    tokenizer = load_tokenizer(vocabularies / "pegasus")
-    found = sources(tokenizer, PEGASUS, [("It was ", "", ". End"), ("The book ", "", " is"), ("", "", "")])
-    assert found == [(168, 140, 2, 110, 107, 4645, 1), (139, 410, 2, 117, 1), (2, 1)]
-
-
-def test_t5_reads_a_lone_piece_between_the_mask_and_punctuation(vocabularies: Path) -> None:
-    """As with the tokenizer of the released program; in its pretraining the full stop alone would follow."""
-    tokenizer = load_tokenizer(vocabularies / "t5")
-    (found,) = sources(tokenizer, T5, [("It was ", "good", ". End")])
-    assert tokenizer.convert_ids_to_tokens(list(found)) == ["▁It", "▁was", "<extra_id_0>", "▁", ".", "▁End", "</s>"]
-    assert tokenizer.tokenize("It was good. End") == ["▁It", "▁was", "▁good", ".", "▁End"]
-
-
-@pytest.mark.parametrize(("before", "segment", "after"), [*GAPS, ("It was ", "good", ". End")])
-def test_bart_reads_and_writes_the_ids_of_the_text(vocabularies: Path, before: str, segment: str, after: str) -> None:
+def test_bart_reads_and_writes_the_ids_of_the_text(load: Load) -> None:
     """Its pretraining puts the mask in place of whole words of GPT-2's ids, whose blanks stand before the words."""
-    tokenizer = load_tokenizer(vocabularies / "roberta")  # BART has the same vocabulary
-    (infill,) = encode_infills(tokenizer, BART, [(before, segment, after)])
-    whole = tokenizer(f"{before}{segment}{after}")["input_ids"]
-    assert list(infill.target) == whole
-    assert list(infill.source) == [*whole[: infill.start], 50264, *whole[infill.stop :]]
-    assert str(tokenizer.decode(whole[infill.start : infill.stop])).strip() == segment
+    tokenizer = load("roberta")  # BART has the same vocabulary
+    for gap, infill in zip(GAPS, encode_infills(tokenizer, BART, GAPS), strict=True):
+        whole = tokenizer("".join(gap))["input_ids"]
+        assert list(infill.target) == whole
+        assert list(infill.source) == [*whole[: infill.start], 50264, *whole[infill.stop :]]
+        assert str(tokenizer.decode(whole[infill.start : infill.stop])).strip() == gap[1]
 
 
-@pytest.mark.parametrize(("before", "segment", "after"), [*GAPS, ("It was ", "good", ". End")])
-def test_a_small_model_reads_what_it_was_trained_on(before: str, segment: str, after: str) -> None:
+def test_a_small_model_reads_what_it_was_trained_on() -> None:
     """`ctrl_eval.gaps` encodes what stands before, in and after a gap each by itself, with its blanks."""
     tokenizer = TinyT5(400, 16, 32, 2, 1, 1).build([TEXT, "It was good. End"], (), seed=0).tokenizer
     infilling = make_infilling(T5, tokenizer)
-    (infill,) = encode_infills(tokenizer, T5, [(before, segment, after)])
-    assert list(infill.source) == infilling.read(plain(tokenizer, before), plain(tokenizer, after))
-    assert [*infill.target, *infilling.closing] == infilling.target(plain(tokenizer, segment))
+    gaps = [*GAPS, ("It was ", "good", ". End")]
+    for (before, segment, after), infill in zip(gaps, encode_infills(tokenizer, T5, gaps), strict=True):
+        assert list(infill.source) == infilling.read(plain(tokenizer, before), plain(tokenizer, after))
+        assert [*infill.target, *infilling.closing] == infilling.target(plain(tokenizer, segment))
 
 
 def test_models_that_cannot_fill_gaps_are_refused() -> None:
@@ -156,11 +150,16 @@ def test_a_token_that_stands_for_unknown_text_is_known_itself() -> None:
 
 
 @pytest.mark.parametrize("name", ["pegasus", "t5", "bart"])
-def test_encoder_decoders_read_and_write_the_same_ids_as_ever(vocabularies: Path, name: str) -> None:
-    """The ids of source and target, and where the segment begins, as they were before families had one table."""
+def test_encoder_decoders_read_and_write_the_same_ids_as_ever(load: Load, name: str) -> None:
+    """The ids of source and target, and where the segment begins, as they were before families had one table.
+
+    They are those of CTRLEval's released program (transformers 4.4.2). PEGASUS drops the blanks around a mask and
+    encodes each side by itself. T5 reads a lone piece between the mask and punctuation; in its pretraining the
+    punctuation alone would follow.
+    """
     golden = json.loads((Path(__file__).parent / "infilled.json").read_text("utf-8"))
     gaps = [tuple(gap) for gap in golden["gaps"]]
-    tokenizer = load_tokenizer(vocabularies / FAMILIES[name][0])
+    tokenizer = load(FAMILIES[name][0])
     family = {"pegasus": PEGASUS, "t5": T5, "bart": BART}[name]
     variants = {"plain": family, "without_mask": family.without_mask(), "source_first": family.with_source_first()}
     keys = [key for key in golden if key.startswith(f"{name}/")]
@@ -173,8 +172,8 @@ def test_encoder_decoders_read_and_write_the_same_ids_as_ever(vocabularies: Path
 
 
 @pytest.mark.parametrize(("name", "family"), [("pegasus", PEGASUS), ("t5", T5), ("roberta", BART)])
-def test_text_that_spells_a_special_token_is_text(vocabularies: Path, name: str, family: Family) -> None:
-    tokenizer = load_tokenizer(vocabularies / name)
+def test_text_that_spells_a_special_token_is_text(load: Load, name: str, family: Family) -> None:
+    tokenizer = load(name)
     spelled = ("A film </s> of <mask_1> ", "note <extra_id_1> here", " and <mask> more </s>.")
     for variant in (family, family.without_mask(), family.with_source_first()):
         ((whole,), (bare,)) = (encode_infills(tokenizer, variant, [gap]) for gap in (spelled, ("", "", "")))

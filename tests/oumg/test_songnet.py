@@ -96,7 +96,7 @@ def test_the_cache_changes_nothing(songnet: SongNet) -> None:
     assert again(use_cache=True) == again(use_cache=False)
 
 
-@pytest.mark.parametrize("settings", [{}, {"do_sample": False}, {"do_sample": False, "num_beams": 3}])
+@pytest.mark.parametrize("settings", [{}, {"do_sample": False, "num_beams": 3}])
 def test_poems_have_the_form_asked_for(songnet: SongNet, settings: dict[str, Any]) -> None:
     poems = generate_poems(
         songnet,
@@ -132,14 +132,14 @@ def test_it_learns_and_is_loaded_again(tmp_path: Path) -> None:
     net = PLAN.build([t + p for t, p in POEMS], seed=0)
     tasks = [net.task(tune, poem) for tune, poem in POEMS]
     schedule = LanguageModelSchedule(
-        epochs=40,
+        epochs=4,
         batch_size=3,
         learning_rate=0.02,
         muon=0.02,
     )
     train_language_model(
         net,
-        lambda seed: tasks,
+        lambda seed: tasks * 10,
         tasks,
         schedule,
         tmp_path,

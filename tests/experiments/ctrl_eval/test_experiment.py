@@ -34,6 +34,7 @@ from models.training import LanguageModelSchedule
 from tests.experiments.conftest import list_stages
 from tests.meta_eval.sets import make_set
 
+pytestmark = pytest.mark.usefixtures("plain_page")
 TOY = """
 data.train=120 data.held_out=30 data.rated=24 pattern_functions=true logger=none
 model.infiller.model.d_model=16 model.infiller.model.d_ff=32 model.infiller.model.num_heads=2

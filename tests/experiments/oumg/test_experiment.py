@@ -16,6 +16,7 @@ from meta_eval.estimates import Estimate
 from oumg.relative import SCORES
 from tests.experiments.conftest import list_stages
 
+pytestmark = pytest.mark.usefixtures("plain_page")
 WORDS = ["red", "green", "blue", "cat", "dog", "sun", "moon", "tree", "sea", "bird", "stone", "road"]
 TOY = """
 +model.judges.bilstm.build.embedding_dim=8 +model.judges.bilstm.build.hidden_dim=8

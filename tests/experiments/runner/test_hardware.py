@@ -1,4 +1,4 @@
-"""Hardware of a run: what is shown while a model trains."""
+"""Hardware of a run: what is shown while a model trains, and ranks in the environment."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -8,11 +8,12 @@ from typing import Any
 
 import pytest
 import torch
+from lightning_utilities.core.rank_zero import rank_zero_only
 from omegaconf import OmegaConf
 from pytorch_lightning.callbacks import EarlyStopping, LambdaCallback
 from torch.utils.data import DataLoader, TensorDataset
 
-from experiments.runner.hardware import build_trainer, choose_training
+from experiments.runner.hardware import build_trainer, check_trainer, choose_training, is_first_process
 from tests.experiments.conftest import show_nothing
 from tests.experiments.toy.toy import OneWeight
 
@@ -57,3 +58,13 @@ def test_what_ends_or_changes_a_training_is_part_of_it_and_where_it_runs_is_not(
     where = {"accelerator": "gpu", "devices": 2, "strategy": "ddp", "max_time": "00:00:00:02"}
     ending = {"max_steps": 3, "precision": "bf16-mixed", "callbacks": [{"_target_": "mine.Stops", "patience": 2}]}
     assert choose_training(OmegaConf.create({**TRAINER, **where, **ending})) == {"max_epochs": 2, **ending}
+
+
+@pytest.mark.parametrize("name", ["RANK", "LOCAL_RANK", "SLURM_PROCID"])
+def test_a_rank_in_the_environment_counts_only_for_several_devices_or_nodes(
+    monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setenv(name, "1")
+    monkeypatch.setattr(rank_zero_only, "rank", 1)  # as Lightning reads the rank when it is imported
+    assert is_first_process(check_trainer(OmegaConf.create(TRAINER)))
+    assert rank_zero_only.rank == 0  # pyright: ignore[reportFunctionMemberAccess] # so loggers write

@@ -1,18 +1,30 @@
 """Sweeps by Hydra's launchers in several processes on this machine, what they print, and what they refuse."""
 
 import json
+import os
 import re
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-Start = Callable[..., "subprocess.Popen[str]"]
+from tests.experiments.conftest import TOY
+
+ROOT = Path(__file__).parents[3]
 SWEEP = ("-m", "+exp=toy", "seed=0,1", "logger=none", "hydra.sweep.dir=here", "outputs=out")
 
 pytestmark = pytest.mark.filterwarnings("default")  # those of Lightning and of the launchers
+
+
+def run_alone(folder: Path, *words: str) -> "subprocess.CompletedProcess[str]":
+    """Runs a command in a process of its own."""
+    environment = {**os.environ, "PYTHONPATH": str(TOY)}
+    program = [sys.executable, str(ROOT / "experiments" / "run.py"), "--config-dir", str(TOY)]
+    settings: Any = {"cwd": folder, "env": environment, "capture_output": True, "text": True}
+    return subprocess.run([*program, *words], timeout=300, check=False, **settings)
 
 
 def check_sweep(folder: Path, *files: str) -> None:
@@ -35,13 +47,10 @@ def check_sweep(folder: Path, *files: str) -> None:
     [(("hydra/launcher=joblib", "hydra.launcher.n_jobs=2"), ()), (("hydra/launcher=submitit_local",), (".submitit",))],
     ids=["joblib", "submitit"],
 )
-def test_processes_of_a_sweep_share_stages(
-    start: Start, tmp_path: Path, launcher: tuple[str, ...], files: tuple[str, ...]
-) -> None:
-    process = start(*SWEEP, *launcher)
-    out, err = process.communicate(timeout=300)
-    assert process.returncode == 0, err
-    assert out.count("2 jobs\n") == 1
+def test_processes_of_a_sweep_share_stages(tmp_path: Path, launcher: tuple[str, ...], files: tuple[str, ...]) -> None:
+    ended = run_alone(tmp_path, *SWEEP, *launcher)
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stdout.count("2 jobs\n") == 1
     check_sweep(tmp_path, *files)
 
 
@@ -74,7 +83,7 @@ def test_a_sweep_whose_trainings_take_several_processes_is_refused(run: Callable
     assert not [*tmp_path.rglob("results.json")]
 
 
-ENDINGS = ("-m", "+exp=toy", "logger=none", "ending=fine,failure,faults", "hydra.sweep.dir=here")
+ENDINGS = ("-m", "+exp=toy", "logger=none", "hydra.sweep.dir=here", "ending=fine,failure,faults")
 
 
 def check_endings(folder: Path) -> None:
@@ -93,12 +102,11 @@ def test_a_sweep_ends_with_the_worst_code_and_shows_the_jobs_that_failed(run: Ca
 
 
 @pytest.mark.slow
-def test_jobs_in_other_processes_end_with_the_worst_code(start: Start, tmp_path: Path) -> None:
-    process = start(*ENDINGS, "hydra/launcher=joblib", "hydra.launcher.n_jobs=2")
-    out, err = process.communicate(timeout=300)
-    assert process.returncode == 2, err
+def test_jobs_in_other_processes_end_with_the_worst_code(tmp_path: Path) -> None:
+    ended = run_alone(tmp_path, *ENDINGS, "hydra/launcher=joblib", "hydra.launcher.n_jobs=2")
+    assert ended.returncode == 2, ended.stderr
     check_endings(tmp_path)
-    assert "job 1 failed (1): " in out
+    assert "job 1 failed (1): " in ended.stdout
 
 
 def test_a_table_that_cannot_be_made_is_a_failure(run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -110,6 +118,6 @@ def test_a_table_that_cannot_be_made_is_a_failure(run: Callable[..., Any], monke
 
 
 def test_an_earlier_sweep_in_the_folder_is_forgotten(run: Callable[..., Any], tmp_path: Path) -> None:
-    run("-m", "+exp=toy", "logger=none", "ending=faults,broken", "hydra.sweep.dir=here")
-    assert run("-m", "+exp=toy", "logger=none", "ending=broken", "hydra.sweep.dir=here").returncode == 1
+    run(*SWEEP, "dry_run=true")
+    assert run("-m", "+exp=toy", "logger=none", "ending=faults", "hydra.sweep.dir=here").returncode == 2
     assert len(json.loads((tmp_path / "here/sweep.json").read_text("utf-8"))["jobs"]) == 1

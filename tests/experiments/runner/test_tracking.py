@@ -21,7 +21,6 @@ from meta_eval.estimates import Estimate
 from report.agreement_tables import tabulate_agreement
 
 pytestmark = pytest.mark.filterwarnings("default")
-EXAMPLES = Path(__file__).parents[3] / "docs" / "examples"
 
 BLOCK, HEADER = 32768, 7
 FULL, FIRST, LAST = 1, 2, 4
@@ -59,20 +58,25 @@ def whole(path: Path) -> list[Record]:
         time.sleep(0.1)
 
 
-def test_metrics_config_table_and_plots_arrive(run_here: Callable[..., int], tmp_path: Path) -> None:
-    assert run_here("+exp=toy", "logger=wandb", "hydra.run.dir=here", "seed=4") == 0
-    folder = tmp_path / "here"
-    (file,) = (folder / "wandb").glob("offline-run-*/run-*.wandb")
+def test_names_metrics_config_table_and_plots_arrive(run_here: Callable[..., int], tmp_path: Path) -> None:
+    """Of a job of a sweep, which is one of a group and named by what varies."""
+    assert run_here("-m", "+exp=toy", "logger=wandb", "hydra.sweep.dir=here", "seed=choice(4)") == 0
+    folder = tmp_path / "here" / "0"
+    file = find_file(folder)
     assert {path.name for path in tmp_path.iterdir()} == {"here", "outputs"}
 
     history: list[dict[str, Any]] = []
     config: dict[str, Any] = {}
+    names: set[tuple[str, str]] = set()
     for record in whole(file):
+        if record.HasField("run"):
+            names.add((record.run.display_name, record.run.run_group))
         if record.HasField("history"):
             history.append({"/".join(i.nested_key) or i.key: json.loads(i.value_json) for i in record.history.item})
         for item in (*record.config.update, *record.run.config.update):
             config[item.key or ".".join(item.nested_key)] = json.loads(item.value_json)
 
+    assert names == {("toy/seed=4", "toy/here")}
     losses = [line["expert/loss"] for line in history if "expert/loss" in line]
     assert losses[:2] == [4.0, pytest.approx(2.56)]
     assert [line["trainer/global_step"] for line in history[:8]] == list(range(8))
@@ -87,17 +91,6 @@ def test_metrics_config_table_and_plots_arrive(run_here: Callable[..., int], tmp
     assert last["plots/rating/_type"] == "image-file"
     picture = (file.parent / "files" / last["plots/rating/path"]).read_bytes()
     assert picture == (folder / "plots" / "rating.png").read_bytes()
-
-
-def read_summary(file: Path) -> dict[str, Any]:
-    """The summary of a W&B run."""
-    items = [item for record in whole(file) if record.HasField("summary") for item in record.summary.update]
-    return {item.key or ".".join(item.nested_key): json.loads(item.value_json) for item in items}
-
-
-def read_run(file: Path) -> Any:
-    """The name, group and so on of a W&B run."""
-    return next(record.run for record in whole(file) if record.HasField("run"))
 
 
 def find_file(folder: Path) -> Path:
@@ -121,7 +114,8 @@ def test_every_agreement_is_a_number_of_the_summary_with_its_interval_ends(tmp_p
     tracking = track(tmp_path)
     tracking.publish(Study(tables=[tabulate_agreement([row, alone])], figures={"loss": 2.5}))
     tracking.close(0)
-    summary = read_summary(find_file(tmp_path))
+    items = [item for record in whole(find_file(tmp_path)) for item in record.summary.update]
+    summary = {item.key or ".".join(item.nested_key): json.loads(item.value_json) for item in items}
     place = "agreement/fed/coherence/bert"
     counts = {"n": 60, "systems": 3, "unscored": 0, "truncated": 0}
     numbers = {"pearson": 0.5, "pearson_low": 0.25, "pearson_high": 0.75, "kendall": 0.1, **counts}
@@ -131,18 +125,6 @@ def test_every_agreement_is_a_number_of_the_summary_with_its_interval_ends(tmp_p
         **{f"agreement/fed/coherence/system_alone/{name}": count for name, count in counts.items()},
         "figures/loss": 2.5,
     }
-
-
-def test_the_jobs_of_a_sweep_are_one_group_and_named_by_what_varies(run_here: Callable[..., int], tmp_path: Path):
-    assert run_here("-m", "+exp=toy", "gamma=0.25,0.75", "seed=3", "logger=wandb", "hydra.sweep.dir=here") == 0
-    files = [find_file(tmp_path / "here" / number) for number in "01"]
-    runs = [read_run(file) for file in files]
-    assert [(run.display_name, run.run_group) for run in runs] == [
-        ("toy/gamma=0.25", "toy/here"),
-        ("toy/gamma=0.75", "toy/here"),
-    ]
-    for file in files:
-        assert read_summary(file)["agreement/toys/quality/count/spearman"] == 1.0
 
 
 def test_a_model_that_was_found_as_a_stage_has_its_curve(tmp_path: Path) -> None:

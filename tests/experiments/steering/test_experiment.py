@@ -3,12 +3,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 import judge
 from data.files import read_examples
 from discriminators.guides import load_guide
 from experiments.steering.tables import is_above_chance
 from models.causal import CausalLM
 
+pytestmark = pytest.mark.usefixtures("plain_page")
 MODELS = """
 data.train=200 data.held_out=24 data.rated=16
 model.generator.model.vocabulary=400 model.generator.model.hidden_size=16 model.generator.model.num_hidden_layers=1
