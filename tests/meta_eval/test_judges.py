@@ -1,7 +1,5 @@
 """Judges beside one another and in parts of the texts: counts by hand, rare labels, and what cannot be shown."""
 
-import math
-
 import numpy as np
 import pytest
 
@@ -10,7 +8,6 @@ from meta_eval.judges import (
     STATISTICS,
     compare_judges,
     estimate_agreement,
-    find_constant,
     name_difference,
 )
 from meta_eval.labels import agree_on_labels
@@ -61,8 +58,3 @@ def test_kappa_of_rare_labels_is_not_sure() -> None:
     perfect = estimate_agreement(mark_texts(100, 0, 1), mark_texts(100, 0, 1), YES, lay_out(100))["kappa"].only
     assert (perfect.value, perfect.high) == (1.0, 1.0)
     assert perfect.low < 0.8
-
-
-def test_constant() -> None:
-    assert find_constant(np.array([2.0, 1, 2, np.nan])) == 2
-    assert math.isnan(find_constant(np.array([np.nan])))

@@ -12,7 +12,6 @@ from meta_eval.labels import (
     PEOPLE,
     agree_on_labels,
     agree_with_single,
-    assign_labels,
     estimate_kappa,
     find_consensus,
 )
@@ -64,9 +63,7 @@ def test_people_among_themselves() -> None:
     assert own.kappa.value == pytest.approx(1 - 3 / (2 + 1 + 2))  # expected of 4, 2 and 2 labels: 2, 1 and 2
 
 
-def test_labels_of_scores_and_of_several_people() -> None:
-    named = assign_labels(np.array([1.4, 1.5, 4.9, NAN]), np.array([1.0, 2.0, 5.0]))
-    np.testing.assert_equal(named, [1, 2, 5, NAN])
+def test_labels_of_several_people() -> None:
     table = np.array([[1, 0, 1, NAN], [1, 1, NAN, NAN], [0, NAN, NAN, NAN]], dtype=float)
     np.testing.assert_equal(find_consensus(table, YES), [1, NAN, 1, NAN])
 
