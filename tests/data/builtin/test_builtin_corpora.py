@@ -40,7 +40,7 @@ SEEDS = pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.ma
 
 @cache
 def texts(name: str) -> tuple[Example, ...]:
-    return SOURCES[name].generate(1000, seed=1)
+    return SOURCES[name].generate(2000, seed=1)
 
 
 HASHES = {
@@ -67,7 +67,7 @@ def test_the_first_texts_stay_when_more_are_asked_for(name: str) -> None:
     assert generate(10, seed=3) == generate(30, seed=3)[:10]
     assert generate(0, seed=3) == ()
     assert generate(5, seed=3) != generate(5, seed=4)
-    assert len({(e.text, e.turns) for e in texts(name)}) == 1000
+    assert len({(e.text, e.turns) for e in texts(name)}) == 2000
 
 
 @RATED
@@ -86,7 +86,7 @@ def test_training_texts_are_made_without_damage(monkeypatch: pytest.MonkeyPatch,
 @RATED
 def test_no_seed_trains_on_a_rated_text(name: str, seed: int) -> None:
     generate, _, key, _ = SOURCES[name]
-    train = {key(e) for e in (*texts(name), *generate(500, seed=0))}
+    train = {key(e) for e in (*texts(name), *generate(1000, seed=0))}
     assert train.isdisjoint(map(key, rate(name, seed)))
 
 
