@@ -128,7 +128,7 @@ class Module:
 
     def hash(self, names: Iterable[str]) -> dict[str, str]:
         """Hashes what defines these names, and the data files that the module names or that have its own name."""
-        statements = {ast.unparse(statement) for name in names for statement in self.defined.get(name, ())}
+        statements = {_unparse(statement) for name in names for statement in self.defined.get(name, ())}
         hashes = {self.label: _hash("\n".join(sorted(statements)))}
         beside = [] if self.file is None else self.file.parent.iterdir()
         for file in beside:
@@ -186,6 +186,14 @@ def _open_module(name: str, file: Path) -> Module:
     return Module(name, file, SOURCES.get(file) or _read(file))
 
 
+_unparse = cache(ast.unparse)  # a process hashes the same code for many stages
+
+
+@cache
+def _follow(module: Module, name: str) -> list[tuple[Module, str]]:
+    return [*module.follow(name)]
+
+
 def _hash(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
@@ -212,7 +220,7 @@ def hash_sources(code: Iterable[Code]) -> dict[str, str]:
         names = reached.setdefault(module, set())
         if name not in names:
             names.add(name)
-            waiting += module.follow(name)
+            waiting += _follow(module, name)
     for module, names in reached.items():
         for label, own in module.hash(names).items():
             hashes[label] = _hash(f"{hashes[label]} {own}") if label in hashes else own

@@ -1,6 +1,5 @@
 """Columns: other names of fields, names that clash, what is passed on, aligned text files, data sets."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ from core.stages import file_sha256
 from data.files import read_examples, to_record
 from data.input_file import InputFile
 from data.scored import read_scored
+from tests.data.sets.small_files import faults_of
 from tests.data.sets.small_files import write as lines
 
 TRANSLATION = Example("a", "mine", context="quelle", references=("theirs",), extra={"domain": "news", "n": 3})
@@ -30,8 +30,8 @@ TRANSLATION = Example("a", "mine", context="quelle", references=("theirs",), ext
 def test_usual_names_are_known_and_others_are_passed_on(tmp_path: Path, names: tuple[str, str, str]) -> None:
     record = {"id": "a", "domain": "news", "n": 3} | dict(zip(names, ("quelle", "mine", "theirs"), strict=True))
     assert read_examples(lines(tmp_path / "x.jsonl", record)) == (TRANSLATION,)
-    (tmp_path / "x.csv").write_text(f"id,domain,{','.join(names)},n\na,news,quelle,mine,theirs,3\n")
-    (found,) = read_examples(tmp_path / "x.csv")
+    table = f"id,domain,{','.join(names)},n\na,news,quelle,mine,theirs,3"
+    (found,) = read_examples(lines(tmp_path / "x.csv", table))
     assert (found.text, found.context, found.references) == ("mine", "quelle", ("theirs",))
     assert found.extra == {"domain": "news", "n": "3"}
 
@@ -43,15 +43,11 @@ def test_a_usual_name_gives_way_to_the_field_itself(tmp_path: Path) -> None:
     assert found.extra == {"response": "raw", "prompt": "Translate"}
 
 
-@pytest.mark.parametrize("name", ["x.jsonl", "x.json"])
-def test_columns_are_paths_into_objects_and_lists(name: str, tmp_path: Path) -> None:
-    records = [
-        {"output": {"parts": [{"text": text}]}, "q": {"fit": verdict}} for text, verdict in (("a", "Yes"), ("b", 0))
-    ]
-    content = json.dumps(records) if name == "x.json" else "".join(json.dumps(each) + "\n" for each in records)
-    (tmp_path / name).write_text(content)
+def test_columns_are_paths_into_objects_and_lists(tmp_path: Path) -> None:
+    answers = (("a", "Yes"), ("b", 0))
+    records = [{"output": {"parts": [{"text": text}]}, "q": {"fit": verdict}} for text, verdict in answers]
     columns: Any = {"text": "output.parts.0.text", "ratings": {"fit": "q.fit"}}
-    found = read_examples(tmp_path / name, columns=columns)
+    found = read_examples(lines(tmp_path / "x.jsonl", *records), columns=columns)
     assert [(each.text, dict(each.ratings)) for each in found] == [("a", {"fit": 1.0}), ("b", {"fit": 0.0})]
 
 
@@ -61,8 +57,8 @@ def test_columns_choose_fields_and_rename_what_is_passed_on(tmp_path: Path) -> N
     (found,) = read_examples(lines(tmp_path / "x.jsonl", record), columns=columns)
     expected = {"unread_text": "old", "cause": "why"}
     assert found == Example("1", "mine", references=("one", "two", "three"), ratings={"quality": 2.0}, extra=expected)
-    (tmp_path / "x.csv").write_text("hyp,text,r1,r2,reason,q\nmine,old,one,[two],why,2\nmine,,,two,,\n")
-    found, other = read_examples(tmp_path / "x.csv", columns=columns)
+    table = "hyp,text,r1,r2,reason,q\nmine,old,one,[two],why,2\nmine,,,two,,"
+    found, other = read_examples(lines(tmp_path / "x.csv", table), columns=columns)
     assert (found.references, found.ratings) == (("one", "[two]"), {"quality": 2.0})
     assert (other.references, other.ratings, dict(other.extra)) == (("two",), {}, {})
 
@@ -77,16 +73,15 @@ def test_columns_choose_fields_and_rename_what_is_passed_on(tmp_path: Path) -> N
     ],
 )
 def test_each_cell_of_references_is_an_array_or_a_text(tmp_path: Path, cells: str, references: Any) -> None:
-    (tmp_path / "x.csv").write_text(f"text,r1,r2\na,{cells}\n")
-    (found,) = read_examples(tmp_path / "x.csv", columns={"references": ["r1", "r2"]})
+    path = lines(tmp_path / "x.csv", "text,r1,r2", f"a,{cells}")
+    (found,) = read_examples(path, columns={"references": ["r1", "r2"]})
     assert found.references == references
 
 
 def test_a_column_of_the_name_of_a_field_is_not_written_in_its_place(tmp_path: Path) -> None:
     """The text that is scored stands in the output, and what else the line held beside it."""
-    (tmp_path / "x.csv").write_text("id,text,answer,topic,group\n1,question,yes it is,t,g\n")
-    columns = {"text": "answer", "group": "topic"}
-    (found,) = read_examples(tmp_path / "x.csv", columns=columns)
+    path = lines(tmp_path / "x.csv", "id,text,answer,topic,group\n1,question,yes it is,t,g")
+    (found,) = read_examples(path, columns={"text": "answer", "group": "topic"})
     assert to_record(found) == {
         "id": "1", "text": "yes it is", "group": "t", "unread_text": "question", "unread_group": "g",
     }  # fmt: skip
@@ -158,17 +153,16 @@ def test_the_fingerprint_of_an_input_changes_with_its_files_and_columns(tmp_path
 
 
 def test_columns_and_files_may_be_called_like_numbers(tmp_path: Path) -> None:
-    (tmp_path / "x.csv").write_text("0,1\na,b\n")
+    path = lines(tmp_path / "x.csv", "0,1\na,b")
     columns: Any = {"text": 0, "references": [1]}
-    assert read_examples(tmp_path / "x.csv", columns=columns) == (Example("2", "a", references=("b",)),)
+    assert read_examples(path, columns=columns) == (Example("2", "a", references=("b",)),)
     files: Any = {"text": 5, "references": 6}
     assert InputFile.of(**files).aligned == (("text", Path("5")), ("references", Path("6")))
 
 
 def test_other_processes_read_the_same_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    lines(tmp_path / "x.jsonl", {"text": "a"})
+    path = lines(tmp_path / "x.jsonl", {"text": "a"})
     monkeypatch.chdir(tmp_path)
-    path = tmp_path / "x.jsonl"
     given = [InputFile.of("x.jsonl"), InputFile.of(text="x.jsonl"), InputFile(Path("memory"), records=[{"text": "a"}])]
     expected = [InputFile.of(path), InputFile.of(text=path), given[-1]]
     assert [each.resolve() for each in given] == expected
@@ -201,9 +195,8 @@ RATERS: Any = {
 def test_several_people_rate_in_every_form(tmp_path: Path, form: str) -> None:
     rows = [{"text": "a", **row} for row in RATERS[form]]
     columns = {"ratings.q": ["r1", "r2"]} if form in ("csv", "own names") else {}
-    path = tmp_path / f"x.{'csv' if form == 'csv' else 'jsonl'}"
-    lines = [list(rows[0]), *(row.values() for row in rows)] if form == "csv" else map(json.dumps, rows)
-    path.write_text("".join(f"{line if isinstance(line, str) else ','.join(map(str, line))}\n" for line in lines))
+    table = [",".join(map(str, row)) for row in (rows[0], *(row.values() for row in rows))]
+    path = lines(tmp_path / "x.csv", *table) if form == "csv" else lines(tmp_path / "x.jsonl", *rows)
     found = read_scored(path, columns=columns)
     np.testing.assert_array_equal(found.raters["q"], [[1, np.nan, np.nan], [2, 4, np.nan]])
     np.testing.assert_array_equal(found.ratings("q"), [1.5, 4, np.nan])
@@ -292,8 +285,6 @@ def test_faults_of_names_and_ratings(
     faults: list[str],
     tmp_path: Path,
 ) -> None:
-    path = tmp_path / ("x.jsonl" if content.startswith("{") else "x.csv")
-    path.write_text(content)
-    with pytest.raises(InputError) as error:
-        read_examples(path, columns=columns)
-    assert error.value.faults == tuple(f"{path}{fault}" for fault in faults)
+    path = lines(tmp_path / ("x.jsonl" if content.startswith("{") else "x.csv"), content, end="")
+    found = faults_of(lambda: read_examples(path, columns=columns), path)
+    assert [f":{fault}" for fault in found] == faults

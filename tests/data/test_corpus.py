@@ -1,4 +1,4 @@
-"""Corpus: the split by content, its labels, and texts that are on two sides."""
+"""Corpus: the split by content, and its labels."""
 
 from operator import attrgetter
 from typing import Any, cast
@@ -7,7 +7,7 @@ import pytest
 
 from core.errors import SettingError
 from core.example import Example
-from data.corpus import Corpus, Key, refuse_shared, split_by, split_share
+from data.corpus import Corpus, Key, split_by, split_share
 from meta_eval.scored_set import ScoredSet
 
 EXAMPLES = [Example(str(i), text=f"t{i}", turns=(f"u{i // 3}", "v"), group=f"g{i // 3}") for i in range(60)]
@@ -35,9 +35,3 @@ def test_a_share_of_the_keys_is_rounded_up() -> None:
 def test_labels_are_those_of_all_texts() -> None:
     a, b, c, none = (Example(x or "-", text="t", label=x) for x in ("a", "b", "c", None))
     assert Corpus("x", (c, none), (a, a), (ScoredSet("y", (b,)),), True).labels == ("a", "b", "c")
-
-
-def test_shared_texts_are_named() -> None:
-    refuse_shared("{} are shared", [("a", 1)], [2])
-    with pytest.raises(SettingError, match=r"^0, 1, 2, 3, 4 are shared$"):
-        refuse_shared("{} are shared", [(str(i), i) for i in range(9)], range(8))

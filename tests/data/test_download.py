@@ -43,7 +43,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     made = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     made.released = threading.Event()  # pyright: ignore[reportAttributeAccessIssue]
-    thread = threading.Thread(target=made.serve_forever)
+    thread = threading.Thread(target=made.serve_forever, args=(0.01,))
     thread.start()
     yield f"http://127.0.0.1:{made.server_address[1]}"
     made.released.set()  # pyright: ignore[reportAttributeAccessIssue]

@@ -20,6 +20,7 @@ from data.input_file import InputFile
 from data.preferences import holds_pairs, read_preferences
 from data.scored import read_scored
 from tests.data.judged import read_judged
+from tests.data.sets import small_files
 
 GEN = {"gen_args_0": {"arg_0": "Q", "arg_1": {"until": []}}}
 
@@ -194,14 +195,7 @@ PAIRS: Mapping[str, Case] = {
 
 
 def write(folder: Path, name: str, content: Content) -> Path:
-    path = folder / name
-    if isinstance(content, str):
-        path.write_text(content)
-    elif name.endswith(".jsonl"):
-        path.write_text("".join(json.dumps(row) + "\n" for row in content))
-    else:
-        path.write_text(json.dumps(content, indent=1))
-    return path
+    return small_files.write(folder / name, *content if name.endswith(".jsonl") else [content])
 
 
 @pytest.mark.parametrize("kind", TEXTS)
@@ -295,7 +289,7 @@ def test_an_unknown_layout_is_refused(kind: str, tmp_path: Path) -> None:
     assert re.search(f"{re.escape(str(path))}.*{message}", str(caught.value))
 
 
-OURS = '{"answer": "x", "system": "a", "group": "q"}\n', '{"group": "q", "system_a": "a", "system_b": "b"}\n'
+OURS = [{"answer": "x", "system": "a", "group": "q"}, {"group": "q", "system_a": "a", "system_b": "b"}]
 
 
 def test_texts_and_judgements_are_not_taken_for_one_another(tmp_path: Path) -> None:
@@ -304,7 +298,7 @@ def test_texts_and_judgements_are_not_taken_for_one_another(tmp_path: Path) -> N
         read_preferences(outputs)
     with pytest.raises(InputError, match=r"texts are needed, found arena battles, .*: judge prefer reads it"):
         read_scored(battles)
-    ours = write(tmp_path, "texts.jsonl", OURS[0]), write(tmp_path, "pairs.jsonl", OURS[1])
+    ours = write(tmp_path, "texts.jsonl", OURS[:1]), write(tmp_path, "pairs.jsonl", OURS[1:])
     with pytest.raises(InputError, match=r"texts\.jsonl: judgements of two systems .*, found texts: give outputs="):
         read_preferences(ours[0])
     with pytest.raises(InputError, match=r"pairs\.jsonl: texts are needed, found preferences: judge prefer reads"):
@@ -332,8 +326,7 @@ def test_score_of_promptfoo_is_left_out_where_it_is_pass(
 ) -> None:
     """One check of a test is one judge, though promptfoo writes it twice."""
     results = [{**result(i, "a", "t"), "success": i == 0, "score": scores[i], "namedScores": {}} for i in range(2)]
-    path = tmp_path / "results.json"
-    path.write_text(json.dumps({"results": {"version": 3, "results": results}}))
+    path = write(tmp_path, "results.json", {"results": {"version": 3, "results": results}})
     assert [*read_scored(path).scores] == names
 
 
@@ -449,7 +442,7 @@ def test_the_direction_of_scores_is_that_of_the_tool(tmp_path: Path) -> None:
     rows = [sample(i, mae=float(i), acc=1.0 - i) for i in range(2)]
     path = write(tmp_path, "samples_t_1.jsonl", rows)
     directions = {"t": {"mae": False, "acc": True}, "other": {"acc": False}}
-    (tmp_path / "results_1.json").write_text(json.dumps({"model_name": "m", "higher_is_better": directions}))
+    write(tmp_path, "results_1.json", {"model_name": "m", "higher_is_better": directions})
     found = read_scored(path)
     assert found.values("mae (negated)", "").tolist() == [0, -1]
     assert found.values("acc", "").tolist() == [1, 0]
@@ -473,12 +466,10 @@ def test_a_metric_that_passes_below_its_threshold_is_negated(tmp_path: Path) -> 
 
 
 def test_an_empty_output_is_an_empty_answer_and_a_missing_one_is_counted(tmp_path: Path) -> None:
-    path = tmp_path / "outputs.json"
     rows = [{"instruction": f"Do {i}.", "output": text, "generator": "new"} for i, text in enumerate(["Done.", ""])]
-    path.write_text(json.dumps(rows))
+    path = write(tmp_path, "outputs.json", rows)
     assert [(each.text, each.is_empty) for each in read_scored(path).examples] == [("Done.", False), ("", True)]
-    path.write_text(json.dumps([rows[0], {**rows[1], "output": None}]))
-    found = read_scored(path)
+    found = read_scored(write(tmp_path, "outputs.json", [rows[0], {**rows[1], "output": None}]))
     assert len(found) == 1
     assert found.notes[0].endswith("1 without a text left out")
 
@@ -494,9 +485,9 @@ def mark(person: int, *results: tuple[str, Any], **more: Any) -> dict[str, Any]:
 
 
 def write_tasks(path: Path, *tasks: Mapping[str, Any]) -> Path:
-    listed = [{"id": 100 + i, "annotations": [], "drafts": [], **task} for i, task in enumerate(tasks)]
-    path.write_text(json.dumps(listed))
-    return path
+    return small_files.write(
+        path, [{"id": 100 + i, "annotations": [], "drafts": [], **task} for i, task in enumerate(tasks)]
+    )
 
 
 def test_annotations_of_label_studio(tmp_path: Path) -> None:

@@ -1,7 +1,5 @@
 """Judgements in files: columns and paths, sides and names, one column per winner, repeated and missing judgements."""
 
-import json
-import re
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +8,7 @@ import pytest
 import judge
 from core.errors import InputError, SettingError
 from data.preferences import read_preferences
-
-
-def write(path: Path, *rows: dict[str, Any]) -> Path:
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return path
+from tests.data.sets.small_files import write
 
 
 def pair(winner: Any, a: Any = "x", b: Any = "y", **more: Any) -> dict[str, Any]:
@@ -46,9 +40,8 @@ def test_whole_numbers_are_names(tmp_path: Path) -> None:
 
 
 def test_a_column_for_each_winner(tmp_path: Path) -> None:
-    path = tmp_path / "x.csv"
-    header = "id,model_a,model_b,winner_model_a,winner_model_b,winner_tie\n"
-    path.write_text(header + "1,x,y,1,0,0\n2,x,y,0,1,0\n3,x,y,0,0,1\n")
+    header = "id,model_a,model_b,winner_model_a,winner_model_b,winner_tie"
+    path = write(tmp_path / "x.csv", header, "1,x,y,1,0,0", "2,x,y,0,1,0", "3,x,y,0,0,1")
     assert read_preferences(path).outcomes.tolist() == [1, 0, 0.5]
 
 
@@ -87,7 +80,7 @@ REFUSED: list[tuple[dict[str, Any], dict[str, str], str]] = [
     (
         {"left": "x", "right": "y", "best": "left"},
         {},
-        r"x: judgements of two systems \(system_a, system_b, winner\) are needed, found left, right, best: .*"
+        r"x\.jsonl: judgements of two systems \(system_a, system_b, winner\) are needed, found left, right, best: .*"
         'system_a": "COLUMN"} names a column; answers are in columns chosen and rejected$',
     ),
     (
@@ -98,21 +91,12 @@ REFUSED: list[tuple[dict[str, Any], dict[str, str], str]] = [
 ]
 
 
-@pytest.mark.parametrize("form", ["csv", "jsonl"])
 @pytest.mark.parametrize(("row", "columns", "message"), REFUSED)
 def test_what_is_no_judgement_is_refused_in_one_message(
-    form: str,
-    row: dict[str, Any],
-    columns: dict[str, str],
-    message: str,
-    tmp_path: Path,
+    row: dict[str, Any], columns: dict[str, str], message: str, tmp_path: Path
 ) -> None:
-    path = tmp_path / f"x.{form}"
-    cells = ["" if cell is None else cell for cell in row.values()]
-    path.write_text(json.dumps(row) if form == "jsonl" else f"{','.join(row)}\n{','.join(cells)}\n")
-    with pytest.raises((InputError, SettingError)) as error:
-        read_preferences(path, columns)
-    assert re.search(message.replace("x: ", rf"x\.{form}: "), str(error.value))
+    with pytest.raises((InputError, SettingError), match=message):
+        read_preferences(write(tmp_path / "x.jsonl", row), columns)
 
 
 @pytest.mark.parametrize(

@@ -79,8 +79,7 @@ def test_faults_of_score_files(tmp_path: Path) -> None:
 
 
 def test_scores_are_no_part_of_examples_and_are_refused_where_they_would_be_written(tmp_path: Path) -> None:
-    path = tmp_path / "in.csv"
-    path.write_text("id,text,scores.bleu,reason\na,x,1,why\n")
+    path = write(tmp_path / "in.csv", "id,text,scores.bleu,reason\na,x,1,why")
     assert read_examples(path) == (Example("a", "x"),)
     with pytest.raises(InputError) as found:
         list(iterate_examples(path, refuse_scores=True))
@@ -165,9 +164,8 @@ q3,,y,z,z,,
 q4,,x,y,0.25,,
 q5,,1,y,1,,
 """
-    path = tmp_path / f"prefs.{form}"
-    path.write_text({"jsonl": LINES, "csv": table, "tsv": table.replace(",", "\t")}[form])
-    found = read_preferences(path)
+    content = {"jsonl": LINES, "csv": table, "tsv": table.replace(",", "\t")}[form]
+    found = read_preferences(write(tmp_path / f"prefs.{form}", content))
     assert found.inputs == ("q1", "q2", "q2", "q3", "q4", "q5")
     assert found.systems_a == ("x", "y", "x", "y", "x", "1")
     assert found.outcomes.tolist() == [1, 0, 0.5, 0, 0.25, 1]
@@ -176,8 +174,8 @@ q5,,1,y,1,,
 
 
 def test_all_faults_of_a_file(tmp_path: Path) -> None:
-    path = tmp_path / "prefs.jsonl"
-    path.write_text(
+    path = write(
+        tmp_path / "prefs.jsonl",
         """{"group": "q1", "system_a": "x", "system_b": "y", "winner": "new"}
 {"system_a": "x", "system_b": "y", "winner": "x"}
 {"group": "q1", "system_a": "x", "system_b": "x", "winner": "x"}
@@ -185,8 +183,7 @@ def test_all_faults_of_a_file(tmp_path: Path) -> None:
 {"group": "q1", "system_a": " ", "winner": "x"}
 not JSON
 {"group": "q1", "system_a": "x", "system_b": "y", "winner": 2}
-{"group": "q1", "system_a": "x", "system_b": "y", "winner": 1, "judges": {"m": true}}
-"""
+{"group": "q1", "system_a": "x", "system_b": "y", "winner": 1, "judges": {"m": true}}""",
     )
     with pytest.raises(InputError) as caught:
         read_preferences(path)
@@ -203,17 +200,16 @@ not JSON
         (8, '"m" of "judges" must be a name or a number from 0 to 1, found true'),
     ):
         assert re.search(rf"prefs.jsonl:{line}: {re.escape(rule)}", said)
-    (tmp_path / "prefs.csv").write_text("group,system_a,system_b,winner\n")
     with pytest.raises(InputError, match=r"prefs.csv: the file needs at least one judgement, but has only a header$"):
-        read_preferences(tmp_path / "prefs.csv")
+        read_preferences(write(tmp_path / "prefs.csv", "group,system_a,system_b,winner"))
 
 
 def test_faults_of_both_files(tmp_path: Path) -> None:
-    (tmp_path / "prefs.jsonl").write_text('{"group": "q", "system_a": "x", "system_b": "y", "winner": "z"}\n')
-    lines = [f'{{"id": "{i}", "text": "t", "system": "x", "group": "q"}}\n' for i in range(2)]
-    (tmp_path / "out.jsonl").write_text("".join([*lines, '{"text": "t", "group": "q"}\n']))
+    given = write(tmp_path / "prefs.jsonl", '{"group": "q", "system_a": "x", "system_b": "y", "winner": "z"}')
+    lines = [f'{{"id": "{i}", "text": "t", "system": "x", "group": "q"}}' for i in range(2)]
+    outputs = write(tmp_path / "out.jsonl", *lines, '{"text": "t", "group": "q"}')
     with pytest.raises(InputError) as caught:
-        read_judged(tmp_path / "prefs.jsonl", tmp_path / "out.jsonl")
+        read_judged(given, outputs)
     said = str(caught.value)
     assert 'prefs.jsonl:1: "winner" must be' in said
     assert 'out.jsonl:2: a system must have one output per input, but "x" also has one for "q" in line 1' in said
@@ -223,9 +219,9 @@ def test_faults_of_both_files(tmp_path: Path) -> None:
 def test_the_input_may_be_a_column_of_another_field(tmp_path: Path) -> None:
     """The prompt is read as context, so no column is left over; it names the input all the same."""
     rows = ["prompt,model,text\n", *(f"Q{i // 2},{'xy'[i % 2]},t{i}\n" for i in range(6))]
-    (tmp_path / "x.csv").write_text("".join(rows))
+    path = write(tmp_path / "x.csv", "".join(rows))
     with pytest.raises(InputError, match=r'"group" is needed here, found null: columns={"group": "COLUMN"} names its'):
-        place_outputs(read_scored(tmp_path / "x.csv"))
-    scored = read_scored(tmp_path / "x.csv", columns={"group": "prompt"})
+        place_outputs(read_scored(path))
+    scored = read_scored(path, columns={"group": "prompt"})
     assert len(place_outputs(scored)) == 6
     assert scored.examples[0].context is None

@@ -177,8 +177,11 @@ def test_words_by_rule(rule: Callable[[str], list[str]], expected: str) -> None:
     assert rule("") == rule(" \n\t") == []
 
 
-def test_a_cache_in_the_temporary_folder_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_dictionary_is_not_one_in_the_temporary_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    (tmp_path / "jieba.cache").write_bytes(marshal.dumps(({"我": 1, "们喜": 10**9, "欢诗": 10**9, "歌": 1}, 2 * 10**9)))
-    data.words._segmenter.cache_clear()
-    assert data.words.split_chinese("我们喜欢诗歌") == ["我们", "喜欢", "诗歌"]
+    monkeypatch.setattr("pooch.os_cache", lambda _: tmp_path / "own")
+    monkeypatch.setattr(data.words, "_segmenter", data.words._segmenter.__wrapped__)
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own/jieba.cache").write_bytes(marshal.dumps(({"a": 0, "ab": 9, "c": 0, "cd": 9}, 9)))
+    (tmp_path / "jieba.cache").write_bytes(marshal.dumps(({"a": 0, "abc": 9, "d": 9}, 9)))
+    assert data.words.split_chinese("abcd") == ["ab", "cd"]

@@ -22,6 +22,7 @@ from itertools import product
 from typing import TypeAlias
 
 import numpy as np
+from scipy.special import ndtr
 
 from meta_eval.correlation import CORRELATIONS
 from meta_eval.cues import Cues, agreement_beyond_cues
@@ -43,6 +44,7 @@ from meta_eval.preferences import Preferences
 from meta_eval.raters import find_ceiling, krippendorff_alpha
 from meta_eval.strengths import rank_by_preferences
 from meta_eval.systems import compare_pairs
+from tests.meta_eval.sets import make_pairs
 
 Found: TypeAlias = 'Iterator[tuple[str, "Held | bool"]]'  # an interval with its truth, or whether a test rejects
 Draw = Callable[[np.random.Generator], Found]
@@ -137,18 +139,12 @@ def draw_normal(rng: np.random.Generator, layout: Layout, alike: float) -> Float
     return math.sqrt(alike) * common + math.sqrt(1 - alike) * own
 
 
-def find_phi(x: Floats) -> Floats:
-    from scipy.special import ndtr
-
-    return ndtr(x)
-
-
 # Shares and means.
 
 
 def draw_share(rng: np.random.Generator, inputs: int, kind: str, share: float, ties: float) -> Found:
     layout = lay_inputs(rng, inputs, kind)
-    level = find_phi(draw_normal(rng, layout, 0.5))
+    level = ndtr(draw_normal(rng, layout, 0.5))
     wins = share - ties / 2
     outcomes = np.where(level < wins, 1.0, np.where(level < wins + ties, 0.5, 0.0))
     yield "share", Held(estimate_share(outcomes, layout).only, share)
@@ -176,9 +172,11 @@ class Judge:
 
     def find_kappa(self, rate: float) -> float:
         said = self.sensitivity * rate + (1 - self.specificity) * (1 - rate)
-        right = self.sensitivity * rate + self.specificity * (1 - rate)
         chance = rate * said + (1 - rate) * (1 - said)
-        return (right - chance) / (1 - chance)
+        return (self.find_right(rate) - chance) / (1 - chance)
+
+    def find_right(self, rate: float) -> float:
+        return self.sensitivity * rate + self.specificity * (1 - rate)
 
     def say(self, rng: np.random.Generator, people: Floats) -> Floats:
         luck = rng.random(len(people))
@@ -190,13 +188,12 @@ def draw_labels(rng: np.random.Generator, rate: float, judge: Judge, n: int) -> 
     people = (rng.random(n) < rate).astype(np.float64)
     said = judge.say(rng, people)
     layout = lay_out(n)
-    right = judge.sensitivity * rate + judge.specificity * (1 - rate)
     kappa = estimate_kappa([(people, said)], YES, layout)
     if not math.isnan(kappa.only.value):
         truth = judge.find_kappa(rate)
         yield "kappa", Held(kappa.only, truth)
         yield "gate of kappa", kappa.show(1 - 2 * LEVEL)[0].high < truth
-    yield "accuracy", Held(estimate_accuracy(people, said, layout).only, right)
+    yield "accuracy", Held(estimate_accuracy(people, said, layout).only, judge.find_right(rate))
     harshness = judge.sensitivity * rate + (1 - judge.specificity) * (1 - rate) - rate
     yield "harshness", Held(estimate_harshness(people, said, YES, layout).only, harshness)
 
@@ -207,13 +204,9 @@ def draw_judges(rng: np.random.Generator, rate: float, a: Judge, b: Judge, n: in
     truth = b.find_kappa(rate) - a.find_kappa(rate)
     (found,) = compare_judges(people, said, YES, lay_out(n))
     yield "difference of kappa", Held(found.differences["kappa"], truth)
-    yield "difference of accuracy", Held(found.differences["accuracy"], _find_right(b, rate) - _find_right(a, rate))
+    yield "difference of accuracy", Held(found.differences["accuracy"], b.find_right(rate) - a.find_right(rate))
     if truth == 0:
         yield "any difference", bool(np.nanmin([*found.p_values.values()]) < LEVEL)
-
-
-def _find_right(judge: Judge, rate: float) -> float:
-    return judge.sensitivity * rate + judge.specificity * (1 - rate)
 
 
 def rate_five(rng: np.random.Generator, layout: Layout) -> tuple[Floats, Floats]:
@@ -339,13 +332,17 @@ def draw_ceiling(rng: np.random.Generator, inputs: int, kind: str, between: floa
     yield "ceiling", Held(find_ceiling(ratings, "pearson", layout=layout), math.sqrt(3 * between / (1 + 2 * between)))
 
 
-def draw_crowd(rng: np.random.Generator, texts: int, people: int, per_text: int) -> Found:
-    """People who are right nine times out of ten, and a judge who is right in .85; half of the texts are a yes."""
+def label_by_crowd(rng: np.random.Generator, texts: int, people: int, per_text: int) -> tuple[Floats, Floats]:
+    """Labels of people who are right nine times out of ten, and of a judge who is right in .85; half are a yes."""
     is_yes = rng.random(texts) < 0.5
     labels = np.where(rng.random((people, texts)) < 0.9, is_yes, ~is_yes).astype(np.float64)
     places = rng.random((people, texts)).argsort(axis=0)
     judge = np.where(rng.random(texts) < 0.85, is_yes, ~is_yes).astype(np.float64)
-    table = np.where(places < per_text, labels, np.nan)
+    return np.where(places < per_text, labels, np.nan), judge
+
+
+def draw_crowd(rng: np.random.Generator, texts: int, people: int, per_text: int) -> Found:
+    table, judge = label_by_crowd(rng, texts, people, per_text)
     among, beside = agree_with_single(table, {"j": judge}, YES, lay_out(texts))
     yield "people", Held(among.kappa, 0.64)
     yield "judge", Held(beside.kappa, 0.56)
@@ -366,13 +363,15 @@ def draw_systems(rng: np.random.Generator, systems: int, inputs: int, shape: str
     )
 
 
-def draw_lengths(rng: np.random.Generator, inputs: int, shortest: float) -> Found:
+def judge_by_length(rng: np.random.Generator, inputs: int, shortest: float) -> tuple[Preferences, Floats]:
     """Two systems, one of which is `shortest` to 150 characters longer, and a judge who prefers the longer text."""
     gaps = rng.uniform(shortest, 150, inputs)
-    won = (rng.random(inputs) < find_phi(gaps / 60)).astype(np.float64)
-    names = tuple(map(str, range(inputs)))
-    given = Preferences("p", names, ("x",) * inputs, ("y",) * inputs, won, (None,) * inputs)
-    found = control_length(given, np.stack([500 + gaps, np.full(inputs, 500.0)], axis=1))
+    won = rng.random(inputs) < ndtr(gaps / 60)
+    return make_pairs(won), np.stack([500 + gaps, np.full(inputs, 500.0)], axis=1)
+
+
+def draw_lengths(rng: np.random.Generator, inputs: int, shortest: float) -> Found:
+    found = control_length(*judge_by_length(rng, inputs, shortest))
     yield "at equal lengths", Held(found["x"].controlled, 0.5)
 
 

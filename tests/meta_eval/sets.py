@@ -9,6 +9,7 @@ from scipy import stats
 
 from core.example import Example
 from data.scored import mark_missing
+from meta_eval.preferences import Preferences
 from meta_eval.scored_set import ScoredSet
 
 
@@ -41,3 +42,10 @@ def make_set(
     )
     known = {name: mark_missing(np.asarray(values, np.float64), "toy") for name, values in scores.items()}
     return ScoredSet("toy", examples, known)
+
+
+def make_pairs(outcomes: ArrayLike, systems: str = "xy") -> Preferences:
+    """One judgement of two systems for each input."""
+    won = np.asarray(outcomes, dtype=np.float64)
+    a, b = ((name,) * len(won) for name in systems)
+    return Preferences("p", tuple(map(str, range(len(won)))), a, b, won, (None,) * len(won))

@@ -23,7 +23,7 @@ def test_damage_by_hand():
     assert not found.is_monotone  # five texts cannot show it
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(2))
 def test_damage_that_is_not_seen_or_not_monotone(seed):
     rng = np.random.default_rng(seed)
     before = rng.normal(size=100)
@@ -55,11 +55,6 @@ def test_audits_without_spread_have_a_reason():
     few = audit_edit([1, 2, NAN, 4, 5], [1, 2, 3, 4, 5])
     assert few.shift.reason == "an audit needs at least 5 texts with a score, but there are 4"
     assert math.isnan(few.changed)
-
-
-def test_faults():
-    with pytest.raises(ValueError, match=r"shapes \(n,\) and \(strengths, n\), but have \(2,\) and \(2,\)"):
-        audit_damage([1, 2], [1, 2])
 
 
 def planted_cues(share: float, n: int, rng: np.random.Generator) -> tuple[np.ndarray, Cues]:

@@ -1,7 +1,5 @@
 """Judges beside one another and in parts of the texts: counts by hand, rare labels, and what cannot be shown."""
 
-import math
-
 import numpy as np
 import pytest
 
@@ -10,13 +8,11 @@ from meta_eval.judges import (
     STATISTICS,
     compare_judges,
     estimate_agreement,
-    find_constant,
     name_difference,
 )
 from meta_eval.labels import agree_on_labels
 
 YES = np.array([0.0, 1.0])
-NAN = math.nan
 
 
 def mark_texts(n: int, *places: int) -> np.ndarray:
@@ -58,7 +54,7 @@ def test_equal_judges_do_not_differ_and_few_inputs_tell_nothing() -> None:
 def test_texts_that_a_judge_lacks_are_no_evidence() -> None:
     """Flips of three texts give p .25 at least, whatever the other judges read."""
     people = np.tile([0.0, 1.0], 100)
-    wrong = np.where(np.arange(200) < 3, 1 - people, NAN)
+    wrong = np.where(np.arange(200) < 3, 1 - people, np.nan)
     found = compare_judges(people, {"a": people, "b": people, "c": wrong}, YES, lay_out(200))
     assert [min(each.p_values.values()) >= 0.25 for each in found] == [True] * 3
 
@@ -70,8 +66,3 @@ def test_kappa_of_rare_labels_is_not_sure() -> None:
     perfect = estimate_agreement(mark_texts(100, 0, 1), mark_texts(100, 0, 1), YES, lay_out(100))["kappa"].only
     assert (perfect.value, perfect.high) == (1.0, 1.0)
     assert perfect.low < 0.8
-
-
-def test_constant() -> None:
-    assert find_constant(np.array([2.0, 1, 2, np.nan])) == 2
-    assert math.isnan(find_constant(np.array([np.nan])))

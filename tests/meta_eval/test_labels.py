@@ -12,7 +12,6 @@ from meta_eval.labels import (
     PEOPLE,
     agree_on_labels,
     agree_with_single,
-    assign_labels,
     estimate_kappa,
     find_consensus,
 )
@@ -76,9 +75,7 @@ def test_few_texts_of_a_judge_say_nothing_beside_people() -> None:
     assert 0.8 < equal.accuracy.low < 0.95
 
 
-def test_labels_of_scores_and_of_several_people() -> None:
-    named = assign_labels(np.array([1.4, 1.5, 4.9, NAN]), np.array([1.0, 2.0, 5.0]))
-    np.testing.assert_equal(named, [1, 2, 5, NAN])
+def test_labels_of_several_people() -> None:
     table = np.array([[1, 0, 1, NAN], [1, 1, NAN, NAN], [0, NAN, NAN, NAN]], dtype=float)
     np.testing.assert_equal(find_consensus(table, YES), [1, NAN, 1, NAN])
 

@@ -1,4 +1,4 @@
-"""Length-controlled win rates: known truths, a bootstrap as oracle, and the published ones of AlpacaEval 2."""
+"""Length-controlled win rates: known truths and the published ones of AlpacaEval 2."""
 
 import math
 from dataclasses import replace
@@ -7,52 +7,32 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from data.sets.judged_pairs import load_alpaca_eval
 from meta_eval.correlation import kendall
 from meta_eval.estimates import NO_SPREAD
 from meta_eval.length_control import CONFOUNDED, control_length
 from meta_eval.preferences import Preferences
-from tests.data.sets.small_files import read_leaderboard
-
-
-def simulate(rng: np.random.Generator, inputs: int, slope: float = 1.5) -> tuple[Preferences, np.ndarray]:
-    """x is better than y by .5 and y than z by .5, in log odds; x writes short texts, and long ones are liked."""
-    rows = [(f"q{i}", a, b) for i in range(inputs) for a, b in (("x", "y"), ("y", "z"), ("x", "z"))]
-    names, a, b = (tuple(row[i] for row in rows) for i in range(3))
-    quality, size = {"x": 0.5, "y": 0.0, "z": -0.5}, {"x": 80, "y": 100, "z": 110}
-    lengths = np.array([[size[s], size[t]] for s, t in zip(a, b, strict=True)]) + rng.normal(0, 20, (len(rows), 2))
-    gaps = lengths[:, 0] - lengths[:, 1]
-    odds = np.array([quality[s] - quality[t] for s, t in zip(a, b, strict=True)]) + slope * np.tanh(gaps / 28)
-    won = (rng.random(len(rows)) < expit(odds)).astype(float)
-    return Preferences("p", names, a, b, won, (None,) * len(rows)), lengths
-
-
-def simulate_two(rng: np.random.Generator, inputs: int, shortest: float) -> tuple[Preferences, np.ndarray]:
-    """x and y, of which the judge prefers the longer one; x is longer by `shortest` to 150 characters."""
-    gaps = rng.uniform(shortest, 150, inputs)
-    won = (rng.random(inputs) < expit(gaps / 100)).astype(float)
-    given = Preferences("p", tuple(map(str, range(inputs))), ("x",) * inputs, ("y",) * inputs, won, (None,) * inputs)
-    return given, np.stack([500 + gaps, np.full(inputs, 500.0)], axis=1)
+from tests.data.sets.small_files import read_alpaca_eval, read_leaderboard
+from tests.meta_eval.coverage import judge_by_length
+from tests.meta_eval.sets import make_pairs
 
 
 def test_texts_of_one_length_have_nothing_to_control():
-    given, _ = simulate(np.random.default_rng(0), 100, 0)
-    assert control_length(given, np.full((300, 2), 7.0)) == {}
+    given, _ = judge_by_length(np.random.default_rng(0), 100, -150)
+    assert control_length(given, np.full((100, 2), 7.0)) == {}
 
 
 @pytest.mark.parametrize("shortest", [10, 50, 150])
-@pytest.mark.parametrize("inputs", [20, 60])
-def test_a_system_that_is_longer_nearly_everywhere_is_not_known_at_equal_lengths(shortest, inputs):
-    given, lengths = simulate_two(np.random.default_rng(0), inputs, shortest)
+def test_a_system_that_is_longer_nearly_everywhere_is_not_known_at_equal_lengths(shortest):
+    given, lengths = judge_by_length(np.random.default_rng(0), 60, shortest)
     for each in control_length(given, lengths).values():
-        assert each.n == inputs
+        assert each.n == 60
         assert not np.isnan(each.win_rate.value)
         assert (np.isnan(each.controlled.value), each.controlled.reason) == (True, CONFOUNDED)
 
 
 @pytest.mark.parametrize("outcome", [0.0, 0.5, 1.0])
 def test_outcomes_that_are_all_equal_are_not_known_at_equal_lengths(outcome):
-    given, lengths = simulate_two(np.random.default_rng(0), 60, -150)
+    given, lengths = judge_by_length(np.random.default_rng(0), 60, -150)
     found = control_length(replace(given, outcomes=np.full(60, outcome)), lengths)["x"]
     assert found.win_rate.value == outcome
     assert (np.isnan(found.controlled.value), found.controlled.reason) == (True, NO_SPREAD)
@@ -70,23 +50,20 @@ def test_others_are_known_beside_a_system_that_is_always_longer():
 
 def test_two_systems_by_hand():
     """x wins 3 of 4 inputs at each of two lengths, which do not matter."""
-    wins, gaps = np.tile([1.0, 1, 1, 0], 20), np.repeat([-10.0, 10.0], 40)
-    given = Preferences("p", tuple(map(str, range(80))), ("x",) * 80, ("y",) * 80, wins, (None,) * 80)
-    found = control_length(given, np.stack([50 + gaps, np.full(80, 50.0)], axis=1))
+    gaps = np.repeat([-10.0, 10.0], 40)
+    found = control_length(make_pairs([1.0, 1, 1, 0] * 20), np.stack([50 + gaps, np.full(80, 50.0)], axis=1))
     assert found["x"].controlled.value == pytest.approx(0.75)
     assert (found["y"].controlled.value, found["y"].n) == (pytest.approx(0.25), 80)
 
 
 def test_the_preference_for_long_texts_is_taken_out():
-    """At equal lengths x is preferred with the odds exp .5 and exp 1, z with exp -.5 and exp -1."""
-    found = control_length(*simulate(np.random.default_rng(0), 3000))
-    truth = (expit(0.5) + expit(1)) / 2
-    assert found["x"].win_rate.high < truth - 0.1
-    assert found["x"].controlled.low < truth < found["x"].controlled.high
+    found = control_length(*judge_by_length(np.random.default_rng(0), 200, -50))["x"]
+    assert found.win_rate.low > 0.6
+    assert found.controlled.low < 0.5 < found.controlled.high
 
 
 def test_few_inputs_have_no_interval():
-    found = control_length(*simulate(np.random.default_rng(1), 9))
+    found = control_length(*judge_by_length(np.random.default_rng(0), 9, -150))
     assert found["x"].win_rate.reason == "an interval needs at least 10 inputs, but there are 9"
 
 
@@ -106,7 +83,7 @@ def simulate_star(rng: np.random.Generator, inputs: int, theta: np.ndarray) -> t
 
 def test_published_figures_of_alpaca_eval(shared_data):
     """Of 27 models: win rates and standard errors, and length-controlled win rates, in percent."""
-    given, published = load_alpaca_eval(shared_data)[0], read_leaderboard(shared_data)
+    given, published = read_alpaca_eval(shared_data)[0], read_leaderboard(shared_data)
     assert given.lengths is not None
     found = control_length(given, given.lengths)
     names = [name for name in given.systems if "standard_error" in published[name] and found[name].n <= 805]

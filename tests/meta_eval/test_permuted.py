@@ -16,13 +16,12 @@ from meta_eval.permuted import (
     measure_correlation_chance,
     measure_label_chance,
     measure_preference_chance,
-    permute_inputs,
     swap_metrics,
     widen_interval,
 )
-from meta_eval.preferences import Preferences, agree_on_preferences
+from meta_eval.preferences import agree_on_preferences
 from tests.meta_eval.coverage import draw_normal, lay_inputs
-from tests.meta_eval.sets import ORACLES
+from tests.meta_eval.sets import ORACLES, make_pairs
 
 YES_NO = np.array([0.0, 1.0])
 
@@ -56,13 +55,6 @@ def test_a_sample_of_inputs_of_unequal_size_is_a_random_one() -> None:
     assert rejected <= 1
 
 
-def test_texts_of_an_input_stay_together() -> None:
-    inputs = np.array([0, 1, 0, 2, 1, 0])
-    for order in next(iter(permute_inputs(inputs, seed=0)))[:50]:
-        there = inputs[order]
-        assert (np.diff(there) != 0).sum() == 2
-
-
 def test_texts_that_repeat_are_no_evidence() -> None:
     """Ten inputs of ten texts, each with one label of people and one of the judge: agreement of ten, not a hundred."""
     rng = np.random.default_rng(1)
@@ -84,12 +76,6 @@ def test_a_judge_that_sees_rare_labels_is_better_than_chance() -> None:
     assert found.kappa.low > 0.2
 
 
-def given_pairs(outcomes: Floats) -> Preferences:
-    """One judgement of x and y for each input."""
-    n = len(outcomes)
-    return Preferences("p", tuple(map(str, range(n))), ("x",) * n, ("y",) * n, outcomes, (None,) * n)
-
-
 def mostly_ties(n: int, rng: np.random.Generator) -> Floats:
     return np.where(rng.random(n) < 0.1, rng.integers(0, 2, n) * 1.0, 0.5)
 
@@ -98,11 +84,11 @@ def test_a_guess_where_most_pairs_tie() -> None:
     rng = np.random.default_rng(4)
     told = 0
     for _ in range(60):
-        given = given_pairs(mostly_ties(60, rng))
+        given = make_pairs(mostly_ties(60, rng))
         told += agree_on_preferences(given, mostly_ties(60, rng)).p_chance < 0.05
     assert told <= 6
     people = mostly_ties(60, rng)
-    given = given_pairs(people)
+    given = make_pairs(people)
     alike = agree_on_preferences(given, people)
     assert alike.p_chance < 0.01
     assert measure_preference_chance(people, 1 - people, given.layout) > alike.p_chance

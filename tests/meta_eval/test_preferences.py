@@ -24,6 +24,7 @@ from meta_eval.preferences import (
 )
 from meta_eval.scored_set import ScoredSet
 from meta_eval.strengths import fit_strengths, rank_by_preferences
+from tests.meta_eval.sets import make_pairs
 
 
 def judgements(rows: list[tuple[str, str, str, float]], raters: list[str] | None = None) -> Preferences:
@@ -55,7 +56,7 @@ def simulate_sparse(true: np.ndarray, games: int, rng: np.random.Generator, per_
 def test_two_systems_by_closed_form() -> None:
     """Six wins, two ties and two losses: the difference is log((6 + 1 + 1/2) / (2 + 1 + 1/2))."""
     outcomes = [1.0] * 6 + [0.5] * 2 + [0.0] * 2
-    found = rank_by_preferences(judgements([(f"i{k}", "x", "y", each) for k, each in enumerate(outcomes)]))
+    found = rank_by_preferences(make_pairs(outcomes))
     (pair,) = found.pairs
     assert (pair.n, pair.wins, pair.ties, pair.losses) == (10, 6, 2, 2)
     assert pair.win_rate.value == pytest.approx(0.7)
@@ -97,7 +98,7 @@ def test_systems_that_no_comparisons_link() -> None:
 def test_agreement_by_hand() -> None:
     human = [1, 1, 0, 0.5, 0.5, 1, math.nan]
     found = np.array([1, 0, 0.5, 0.5, 1, math.nan, 1])
-    given = judgements([(f"i{k}", "x", "y", each) for k, each in enumerate(human)])
+    given = make_pairs(human)
     agreed = agree_on_preferences(given, found)
     assert (agreed.n, agreed.missing) == (5, 1)
     assert agreed.accuracy.value == pytest.approx(2 / 5)
@@ -107,7 +108,7 @@ def test_agreement_by_hand() -> None:
     exchanged = judgements([(f"i{k}", *pair, each) for k, (pair, each) in enumerate(zip(sides, human, strict=False))])
     twice = [np.concatenate([each, 1 - each]).astype(str) for each in (people, metric)]
     assert agree_on_preferences(exchanged, found).kappa.value == pytest.approx(cohen_kappa_score(*twice))
-    ties = agree_on_preferences(judgements([("i", "x", "y", 0.5)] * 3), np.full(3, 0.5))
+    ties = agree_on_preferences(make_pairs([0.5] * 3), np.full(3, 0.5))
     assert ties.accuracy.value == 1
     assert ties.kappa.reason == "all labels are the same: kappa is not defined"
     none = agree_on_preferences(given, np.full(7, math.nan))
@@ -134,16 +135,17 @@ def test_order_pairs_and_clusters_never_contradict(k: int, games: int, seed: int
 
 
 def test_p_values_are_those_of_the_fitted_hypothesis() -> None:
-    """Each pair by a slow fit: scipy's minimum under equal strengths, numerical efficient scores, all swaps."""
+    """Each pair by a slow fit: scipy's minimum under equal strengths, efficient scores by its Hessian, all swaps."""
     given = simulate([0.0, 0.4, 1.5], 8, np.random.default_rng(3))
     found = rank_by_preferences(given)
     names, n = list(given.systems), len(given)
-    a, b = (np.array([names.index(each) for each in side]) for side in (given.systems_a, given.systems_b))
+    judged = zip(map(names.index, given.systems_a), map(names.index, given.systems_b), strict=True)
+    x = np.array([np.eye(3)[i] - np.eye(3)[j] for i, j in [*judged, *permutations(range(3), 2)]])
+    won = np.append(given.outcomes, np.ones(6))
+    sizes = np.append(np.ones(n), np.full(6, 1 / 4))  # each system beats each other one by a quarter of a judgement
 
     def loss(s: np.ndarray) -> float:
-        likelihood = given.outcomes * np.log(expit(s[a] - s[b])) + (1 - given.outcomes) * np.log(expit(s[b] - s[a]))
-        ties = sum(np.log(expit(s[i] - s[j])) / 4 for i, j in permutations(range(3), 2))
-        return -likelihood.sum() - ties + s.sum() ** 2
+        return s.sum() ** 2 - sizes @ (won * np.log(expit(x @ s)) + (1 - won) * np.log(expit(-x @ s)))
 
     scores = {}
     for i, j in combinations(range(3), 2):
@@ -151,13 +153,11 @@ def test_p_values_are_those_of_the_fitted_hypothesis() -> None:
         merge = np.zeros((3, 2))
         merge[[i, j], 0] = merge[other, 1] = 1
         fitted = merge @ minimize(lambda t, merge=merge: loss(merge @ t), np.zeros(2), options={"gtol": 1e-10}).x
-        step, hessian = 1e-4, np.empty((3, 3))
-        for u, v in product(range(3), repeat=2):
-            at = [fitted + x * step * np.eye(3)[u] + y * step * np.eye(3)[v] for x, y in product((1, -1), repeat=2)]
-            hessian[u, v] = np.dot([1, -1, -1, 1], [loss(each) for each in at]) / (4 * step**2)
+        p = expit(x @ fitted)
+        hessian = x.T @ (x * (sizes * p * (1 - p))[:, None]) + 2
         weights = np.linalg.solve(hessian, np.eye(3)[i] - np.eye(3)[j])
-        each = (given.outcomes - expit(fitted[a] - fitted[b])) * (weights[a] - weights[b])
-        scores[names[i], names[j]] = np.bincount(given.layout.inputs, each)
+        each = (won - p) * (x @ weights)
+        scores[names[i], names[j]] = np.bincount(given.layout.inputs, each[:n])
     unit = {pair: each / np.linalg.norm(each) for pair, each in scores.items()}
     observed = {pair: abs(each.sum()) * np.sqrt(1 - 1 / n) for pair, each in unit.items()}
     least = 0.0
@@ -194,15 +194,9 @@ def test_verdicts_need_both_orders() -> None:
     assert position_effect(first[-1:], ["f"]).reason == "no pair was judged in both orders"
 
 
-def pairs(people: list[float], systems: str = "xy") -> Preferences:
-    a, b = systems
-    n = len(people)
-    return Preferences("p", tuple(f"i{i}" for i in range(n)), (a,) * n, (b,) * n, np.array(people), (None,) * n)
-
-
 def test_the_longer_text_by_hand() -> None:
     """On 5 pairs with a longer text it wins 3.5 times with the judge and 2 times with people."""
-    people = pairs([1, 0, 0, 0.5, 0.5, 1, math.nan])
+    people = make_pairs([1, 0, 0, 0.5, 0.5, 1, math.nan])
     judge = np.array([1, 0, 1, 0.8, 0.5, math.nan, 1])
     lengths = np.array([[9, 3], [9, 3], [9, 3], [9, 3], [3, 9], [9, 3], [9, 3]], dtype=float)
     found = measure_favour(people, judge, find_longer(lengths))

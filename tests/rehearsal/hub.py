@@ -132,19 +132,20 @@ LED = two_sided(
     max_encoder_position_embeddings=16384,
     max_decoder_position_embeddings=1024,
 )
+SAFE_FAST = ((SAFE, True),)
 EITHER = ((SAFE, True), (PICKLED, False))
 # The vocabulary of GPT-2 with the tokens of these models, whose own vocabularies are larger.
 QWEN = Checkpoint(
     qwen2,
     "gpt2",
-    ((SAFE, True),),
+    SAFE_FAST,
     {"eos_token": "<|endoftext|>", "pad_token": "<|endoftext|>"},
     ("<|fim_prefix|>", "<|fim_middle|>", "<|fim_suffix|>", "<|fim_pad|>", "<|file_sep|>"),
 )
 GEMMA = Checkpoint(
     gemma3,
     "gpt2",
-    ((SAFE, True),),
+    SAFE_FAST,
     {"bos_token": "<bos>", "eos_token": "<eos>", "pad_token": "<pad>", "unk_token": "<unk>"},
 )
 CHECKPOINTS = {
@@ -152,30 +153,29 @@ CHECKPOINTS = {
     "Qwen/Qwen2.5-Coder-1.5B": QWEN,
     "google/gemma-3-270m": GEMMA,
     "google/pegasus-large": Checkpoint(PEGASUS, "pegasus", ((PICKLED, False),)),
-    "google-t5/t5-small": Checkpoint(t5(), "t5", ((SAFE, True),)),
-    "google-t5/t5-base": Checkpoint(t5(), "t5", ((SAFE, True),)),
-    "google-t5/t5-large": Checkpoint(t5(), "t5", ((SAFE, True),)),
-    "google-t5/t5-3b": Checkpoint(t5(), "t5", EITHER),
-    "google-t5/t5-11b": Checkpoint(t5(), "t5", EITHER),
-    "facebook/bart-large": Checkpoint(bart(), "roberta", EITHER),
-    "facebook/bart-large-cnn": Checkpoint(bart(), "roberta", EITHER),
+    **dict.fromkeys(
+        ("google-t5/t5-small", "google-t5/t5-base", "google-t5/t5-large"), Checkpoint(t5(), "t5", SAFE_FAST)
+    ),
+    **dict.fromkeys(("google-t5/t5-3b", "google-t5/t5-11b"), Checkpoint(t5(), "t5", EITHER)),
+    **dict.fromkeys(("facebook/bart-large", "facebook/bart-large-cnn"), Checkpoint(bart(), "roberta", EITHER)),
     "allenai/led-base-16384": Checkpoint(LED, "roberta", ((PICKLED, False),)),
-    "openai-community/gpt2": Checkpoint(gpt2(), "gpt2", ((SAFE, True),)),
-    "openai-community/gpt2-medium": Checkpoint(gpt2(), "gpt2", ((SAFE, True),)),
-    "openai-community/gpt2-large": Checkpoint(gpt2(), "gpt2", ((SAFE, True),)),
-    "gpt2": Checkpoint(gpt2(), "gpt2", ((SAFE, True),)),
-    "FacebookAI/roberta-base": Checkpoint(roberta(RobertaForMaskedLM, 12), "roberta", ((SAFE, True),)),
-    "FacebookAI/roberta-large": Checkpoint(roberta(RobertaForMaskedLM, 24), "roberta", ((SAFE, True),)),
-    "roberta-large": Checkpoint(roberta(RobertaForMaskedLM, 24), "roberta", ((SAFE, True),)),
+    **dict.fromkeys(
+        ("openai-community/gpt2", "openai-community/gpt2-medium", "openai-community/gpt2-large", "gpt2"),
+        Checkpoint(gpt2(), "gpt2", SAFE_FAST),
+    ),
+    "FacebookAI/roberta-base": Checkpoint(roberta(RobertaForMaskedLM, 12), "roberta", SAFE_FAST),
+    **dict.fromkeys(
+        ("FacebookAI/roberta-large", "roberta-large"),
+        Checkpoint(roberta(RobertaForMaskedLM, 24), "roberta", SAFE_FAST),
+    ),
     "sentence-transformers/nli-roberta-large": Checkpoint(roberta(RobertaModel, 24), "roberta", EITHER),
     "google-bert/bert-base-uncased": Checkpoint(
-        encoder(BertForPreTraining, BertConfig, 12, vocab_size=30522), "bert-base-uncased", ((SAFE, True),)
+        encoder(BertForPreTraining, BertConfig, 12, vocab_size=30522), "bert-base-uncased", SAFE_FAST
     ),
     "google-bert/bert-base-chinese": Checkpoint(
-        encoder(BertForPreTraining, BertConfig, 12, vocab_size=21128), "bert-base-chinese", ((SAFE, True),)
+        encoder(BertForPreTraining, BertConfig, 12, vocab_size=21128), "bert-base-chinese", SAFE_FAST
     ),
-    "EleutherAI/pythia-70m": Checkpoint(neox, "gpt2", EITHER),
-    "EleutherAI/pythia-160m": Checkpoint(neox, "gpt2", EITHER),
+    **dict.fromkeys(("EleutherAI/pythia-70m", "EleutherAI/pythia-160m"), Checkpoint(neox, "gpt2", EITHER)),
     "Elron/bleurt-base-128": Checkpoint(
         encoder(BertForSequenceClassification, BertConfig, 12, vocab_size=30522, num_labels=1),
         "bert-base-uncased",

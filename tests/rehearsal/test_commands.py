@@ -114,7 +114,8 @@ def rehearse(command: str, data: Path) -> list[str]:
 
 def compose_jobs(command: str, data: Path, *settings: str) -> Iterator[DictConfig]:
     """The configuration of each job of a rehearsed command."""
-    for job in expand_sweep(rehearse(command, data)):
+    words = rehearse(command, data)
+    for job in expand_sweep(words) if " -m " in command else [words]:
         yield compose_run([*job, *settings])
 
 

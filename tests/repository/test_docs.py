@@ -19,8 +19,7 @@ from judge.registry import find_config, read_config
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = (ROOT / "README.md", ROOT / "SECURITY.md", *sorted((ROOT / "docs").glob("*.md")))
 LINKED = (*PAGES, ROOT / "CONTRIBUTING.md")
-EXTEND = (ROOT / "docs" / "extend.md").read_text(encoding="utf-8")
-OF_THE_EXAMPLES = ("data", "ead", "experiments")  # their files lie in no folder of the repository here
+APP = make_app()
 
 
 def names() -> list[str]:
@@ -73,7 +72,7 @@ def test_names_of_the_paper_maps_exist(name: str):
 @pytest.mark.parametrize("command", verb_commands())
 def test_verbs_have_the_flags_that_pages_name(command: str) -> None:
     verb, *words = shlex.split(command)
-    given = parse_words(make_app(), verb, [word for word in words if word != "--help"])
+    given = parse_words(APP, verb, [word for word in words if word != "--help"])
     for flag in METRIC_FLAGS:
         for word, settings in given.get(flag, {}).items():
             _, name = split_name(word)
@@ -84,7 +83,7 @@ def test_verbs_have_the_flags_that_pages_name(command: str) -> None:
 @cache
 def flags_of(verb: str) -> list[str]:
     """The flags of a verb."""
-    command = make_app()[verb].default_command
+    command = APP[verb].default_command
     assert command is not None
     return [*signature(command).parameters]
 

@@ -2,11 +2,12 @@
 
 import re
 import shlex
+from functools import cache
 from pathlib import Path
 
 import pytest
 import yaml
-from omegaconf import OmegaConf
+from omegaconf import DictConfig, OmegaConf
 
 from tests.composing import compose_run, expand_sweep
 
@@ -40,23 +41,28 @@ def extended(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("command", commands())
-def test_a_command_composes(command: str, extended: Path) -> None:
+@cache
+def compose_first(command: str, folder: Path) -> DictConfig:
+    """The configuration of a command, for a sweep that of its first job."""
     words = shlex.split(command, comments=True)
     settings = [word for word in words if not word.startswith("-")]
-    jobs = expand_sweep(settings, extended)
+    may_sweep = settings != words or "+sweep=" in command
+    jobs = expand_sweep(settings, folder) if may_sweep else [settings]
     assert (len(jobs) > 1) == ("-m" in words)
-    assert compose_run(jobs[0], extended).experiment._target_
+    return compose_run(jobs[0], folder)
+
+
+@pytest.mark.parametrize("command", commands())
+def test_a_command_composes(command: str, extended: Path) -> None:
+    assert compose_first(command, extended).experiment._target_
 
 
 @pytest.mark.parametrize("command", [command for command in commands() if "scale=paper" in command])
-def test_a_command_at_the_papers_scale_may_fetch_what_it_needs_and_takes_a_gpu(command: str) -> None:
-    words = shlex.split(command, comments=True)
-    for job in expand_sweep([word for word in words if not word.startswith("-")]):
-        config = compose_run(job)
-        assert config.network
-        assert config.data.download
-        assert config.model.device == "cuda"
+def test_a_command_at_the_papers_scale_may_fetch_what_it_needs_and_takes_a_gpu(command: str, extended: Path) -> None:
+    config = compose_first(command, extended)
+    assert config.network
+    assert config.data.download
+    assert config.model.device == "cuda"
 
 
 @pytest.mark.parametrize("paper", OF_PAPERS)

@@ -1,6 +1,5 @@
 """The tree and what is installed: every room is packaged, checked, drawn and locked; no file speaks of one machine."""
 
-import ast
 import re
 import subprocess
 import tomllib
@@ -51,10 +50,8 @@ def test_every_room_is_known_to_the_import_linter():
 
 def list_imports(path: Path) -> set[str]:
     """The rooms that a module imports, at its head or in a function."""
-    nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
-    named = [each.name for node in nodes if isinstance(node, ast.Import) for each in node.names]
-    named += [node.module for node in nodes if isinstance(node, ast.ImportFrom) and node.module]
-    return {name.split(".")[0] for name in named}
+    pattern = r"^ *(?:import (\w+)|from (\w+)[\w.]* import)"
+    return {a or b for a, b in re.findall(pattern, path.read_text(encoding="utf-8"), re.MULTILINE)}
 
 
 def test_the_house_is_drawn_as_it_is_built():

@@ -12,7 +12,7 @@ from core.example import Example
 from data.files import write_examples
 from judge.cli import main
 
-ROWS = 4000
+ROWS = 1000
 
 
 def mount(disk: Path, options: str) -> None:
@@ -24,12 +24,12 @@ def mount(disk: Path, options: str) -> None:
 
 @pytest.fixture
 def disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system of 200 kB."""
+    """A file system of 60 kB."""
     if sys.platform != "linux" or os.geteuid() != 0:
         pytest.skip("needs the right to mount a file system")
     folder = tmp_path / "disk"
     folder.mkdir()
-    mount(folder, "size=200k")
+    mount(folder, "size=60k")
     yield folder
     subprocess.run(["umount", "--lazy", folder], check=True)
 

@@ -88,10 +88,11 @@ def test_no_model_folder_runs_code(
 def test_only_one_function_loads_by_what_a_folder_says() -> None:
     """transformers' Auto classes choose a class by the folder's files; each is an argument of `load_pretrained`."""
     found = []
-    for file in ROOT.glob("*/**/*.py"):
-        if file.relative_to(ROOT).parts[0].startswith(("tests", "benchmarks", ".venv")):
+    for file in ROOT.glob("[a-z]*/**/*.py"):
+        if file.relative_to(ROOT).parts[0].startswith(("tests", "benchmarks")):
             continue
-        for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+        text = file.read_text("utf-8")
+        for node in ast.walk(ast.parse(text if "Auto" in text else "")):
             if isinstance(node, ast.Call) and re.match(r"Auto\w+\.from_pretrained", ast.unparse(node.func)):
                 found.append(f"{file.relative_to(ROOT)}:{node.lineno}")
     assert found == []

@@ -81,8 +81,7 @@ VERBS = {
 
 
 @pytest.mark.usefixtures("open_machine")
-@pytest.mark.parametrize("more", ["", "--network false"])
-@pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.parametrize(("verb", "more"), [*((verb, "") for verb in VERBS), ("score", "--network false")])
 def test_a_verb_asks_no_endpoint_elsewhere(
     server: Server, capsys: pytest.CaptureFixture[str], verb: str, more: str
 ) -> None:
@@ -122,7 +121,6 @@ def test_python_asks_no_endpoint_elsewhere(server: Server) -> None:
     ("words", "code", "said"),
     [
         (["+exp=asking"], 2, f"experiment.judge.base_url must not ask {ELSEWHERE} without network=true\n"),
-        (["+exp=asking", "network=false"], 2, f"must not ask {ELSEWHERE} without network=true\n"),
         (["+exp=opening"], 2, "network must be set on the command line, not in a file\n"),
         (["+exp=asking", "network=true"], 0, ""),
     ],

@@ -48,10 +48,10 @@ def test_batches_padding_order_and_company_change_no_score(name: str, make_toy) 
     for aspect, values in first.values.items():
         np.testing.assert_array_equal(values, again.values[aspect])  # made and scored again: the same bits
     place = {example.id: i for i, example in enumerate(examples)}
-    for budget, side in [(1, "right"), (90, "left")]:
+    several = [rng.sample(examples, len(examples)), rng.sample(drawn, 3), drawn[:1]]
+    for budget, side, lists in [(1, "right", several[:1]), (90, "left", several)]:
         metric = make_toy(name, budget, side)
-        several = [rng.sample(examples, len(examples)), rng.sample(drawn, 3), *([one] for one in drawn[:2])]
-        for chosen in several:
+        for chosen in lists:
             found = metric.score(chosen)
             order = [place[example.id] for example in chosen]
             for aspect, values in first.values.items():

@@ -43,7 +43,7 @@ def words(turns: Iterable[str]) -> list[str]:
 
 def test_no_dialogue_contradicts_itself_or_the_world() -> None:
     rng = random.Random(11)
-    for d in (random_dialogue(rng) for _ in range(2000)):
+    for d in (random_dialogue(rng) for _ in range(500)):
         values = {key: d.values[key] for key in d.mentions}
         for key, places in d.mentions.items():
             assert {words([d.turns[i]])[position] for i, position in places} == {values[key]}
@@ -91,17 +91,16 @@ def blank(turns: Iterable[str]) -> list[str]:
     return [re.sub(r"[a-z]+", "w", turn) for turn in turns]
 
 
-@pytest.mark.parametrize("seed", range(2))
-def test_a_level_is_the_number_of_kinds_of_damage_on_different_words(seed: int) -> None:
-    examples = rate("builtin", seed)
+def test_a_level_is_the_number_of_kinds_of_damage_on_different_words() -> None:
+    examples = rate("builtin", 0)
     assert Counter(round(3 * e.ratings["quality"], 6) for e in examples) == dict.fromkeys(range(4), 100)
-    assert [e.id for e in examples[:2]] == [f"builtin-rated-{seed}-0", f"builtin-rated-{seed}-1"]
+    assert [e.id for e in examples[:2]] == ["builtin-rated-0-0", "builtin-rated-0-1"]
     assert len({e.group for e in examples}) == 400
     found = Counter(kind for e in examples if e.label for kind in e.label.split("+"))
     assert found.total() == 600
     assert len(found) == 5
     assert min(found.values()) > 110
-    clean = iter(draw(seed, n=1000))
+    clean = iter(draw(0, n=1000))
     for e in examples:
         d = next(
             d for d in clean if blank(d.turns) == blank(e.turns) and d.turns[0].split()[0] == e.turns[0].split()[0]

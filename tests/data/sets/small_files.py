@@ -3,11 +3,13 @@
 import csv
 import json
 from collections.abc import Callable, Mapping
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 from core.errors import InputError
+from data.sets.judged_pairs import load_alpaca_eval
 
 
 def write(path: Path, *lines: object, end: str = "\n") -> Path:
@@ -23,6 +25,9 @@ def faults_of(read: Callable[[], object], path: Path) -> list[str]:
     with pytest.raises(InputError) as found:
         read()
     return [each.removeprefix(f"{path}:") for each in found.value.faults]
+
+
+read_alpaca_eval = cache(load_alpaca_eval)
 
 
 def read_leaderboard(root: Path) -> Mapping[str, Mapping[str, float]]:

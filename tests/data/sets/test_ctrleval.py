@@ -63,11 +63,10 @@ def test_what_an_experiment_reads(shared_data: Path) -> None:
     trained = ctrleval(shared_data / "ctrleval", "sentiment", attributes=shared_data)
     assert trained.rated[0].examples == alone.rated[0].examples
     assert not {e.text for e in trained.train} & {e.text for e in trained.held_out}
-    both = ctrleval(shared_data, "sentiment", attributes=shared_data, held_out_fraction=0)
-    assert len(both.train) == 7941 + 872
-    more = ctrleval(shared_data, "sentiment", attributes=shared_data, plain=["roc_stories"])
-    assert len(more.train) + len(more.held_out) == 7941 + 872 + 4322
-    assert more.labels == both.labels
+    assert len(trained.train) + len(trained.held_out) == 7941 + 872
+    more = ctrleval(shared_data, "sentiment", attributes=shared_data, plain=["roc_stories"], held_out_fraction=0)
+    assert len(more.train) == 7941 + 872 + 4322
+    assert more.labels == trained.labels
 
 
 # ---- small files ---------------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ import pytest
 from core.errors import InputError
 from data.sets.judged_pairs import load_alpaca_eval, load_pandalm
 from data.sets.originals import PANDALM_JUDGES
-from tests.data.sets.small_files import read_leaderboard, write
+from tests.data.sets.small_files import read_alpaca_eval, read_leaderboard, write
 
 LABELS = [(1, 2, 1), (0, 0, 2), (1, 2, 0)]  # of three people: a, a tie, no majority
 ROW: dict[str, object] = {
@@ -88,7 +88,7 @@ def test_published_figures(shared_data: Path) -> None:
     assert (len(judged), len(texts)) == (712, 535)  # of two answers of a system to one instruction the first
     right = {name: int((judged.outcomes == found).sum()) for name, found in judged.judges.items()}
     assert right == {"gpt-3.5-turbo": 505, "pandalm-7b": 488}
-    given, published = load_alpaca_eval(shared_data)[0], read_leaderboard(shared_data)
+    given, published = read_alpaca_eval(shared_data)[0], read_leaderboard(shared_data)
     rates = {name: 100 * float(np.nanmean(given.of(name))) for name in given.systems[:1] + given.systems[2:]}
     assert rates == pytest.approx({name: published[name]["win_rate"] for name in rates}, abs=1e-5)
 
