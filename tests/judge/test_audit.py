@@ -77,6 +77,7 @@ def test_an_audit_of_texts_in_memory() -> None:
     assert audited.n == 20
     assert audited.aspects["quality"].damages["drop"].falls[1].value > 0
     assert found.tables[-1].title in found._repr_html_()
+    assert "not tested, because no text is changed by it: speaker swap" in " ".join(found.notes)
 
 
 def test_perturbed_texts_that_are_scored_are_not_scored_again(tmp_path: Path) -> None:

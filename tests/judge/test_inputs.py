@@ -168,8 +168,13 @@ CASES: list[tuple[Callable[[], Any], str]] = [
         ),
         "5 inputs for which a and b have ratings of q, but examples has 0 (0 inputs that both answered)",
     ),
+    (lambda: judge.compare(OUTPUTS, scores=cast(Any, "out.jsonl")), "scores go by the name of their metric, but got"),
+    (lambda: judge.score(["a"], "bleu", ray=cast(Any, 2)), "ray has the settings workers, cpus, gpus, address"),
     (lambda: judge.plan(spread_inputs=0, spread_raters=0), "spread_inputs and spread_raters must not both be 0"),
-    (lambda: judge.prefer([PAIR], metrics="word_count"), "metrics need the texts of the systems: pass them as outputs"),
+    (
+        lambda: judge.prefer([PAIR], metrics="word_count"),
+        "metrics and scores need the texts of the systems: pass them as outputs",
+    ),
     (
         lambda: judge.prefer(cast(Any, [PAIR, 3])),
         "preferences must be in a file, a list of rows or a DataFrame, but one is 3",

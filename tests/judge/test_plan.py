@@ -68,7 +68,8 @@ def test_the_last_line_counts_ratings() -> None:
     rows = [{"difference": 0.1, "raters": k, "n": n} for k, n in ((1, 200), (3, 50))]
     worse = [{"difference": 0.2, "raters": 1, "n": 10}, *rows]
     shown = "300 ratings are needed (50 inputs, 2 outputs each, 3 raters)"
-    assert count_ratings("systems", worse) == f"to show a difference of 0.1 between two systems, {shown}"
+    assert count_ratings("systems", worse, 2) == f"to show a difference of 0.1 between two systems, {shown}"
+    assert "900 ratings are needed (30 inputs, 10 outputs" in count_ratings("systems", [{**rows[1], "n": 30}], 10)
     none = [{"difference": 0.1, "raters": 1, "n": math.nan, "reason": "too small"}]
     assert count_ratings("metrics", none) == (
         "no study is known to show a difference of 0.1 between two metrics: too small"
@@ -88,6 +89,7 @@ def test_an_interval_as_wide_as_the_scale_has_no_plan() -> None:
     [
         (None, {"columns": {"text": "t"}}, "columns would have no effect without the file of a pilot"),
         ({"x": {"q": "A cat."}}, {"within": 0.1}, "pilot would have no effect where labels are planned"),
+        (None, {"within": 0.1, "power": 0.9}, "power would have no effect where labels are planned"),
         (None, {"within": 0.1, "power": 0}, "power"),
         (None, {"within": 0.1, "texts": 0}, "texts"),
     ],

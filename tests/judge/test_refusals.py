@@ -9,6 +9,7 @@ import pytest
 
 from data.builtin.dialogues import rated_dialogues
 from data.files import write_examples
+from report.results import MARK
 
 CASES = [
     ("agree rated.jsonl --metrics m=bleu", "a metric must have one score, but m is also in the file"),
@@ -33,6 +34,15 @@ CASES = [
         "texts are needed, found preferences: judge prefer reads them",
     ),
     ("plan pilot.jsonl --systems a c", "systems must be two of those in the pilot (a, b), but is ['a', 'c']"),
+    ("plan pilot.jsonl --systems a b --spread_raters 2", "spread_raters would have no effect beside a pilot"),
+    ("plan --rate 0.2", "rate would have no effect without the file of a pilot, and without within"),
+    ("agree rated.jsonl --people nobody", "name columns, scorers or raters, but nobody is none of m"),
+    ("agree in.jsonl --metrics bleu --people nobody", "but nobody is none, and there is no other"),
+    ("prefer judged.jsonl --scores.x no.jsonl", "metrics and scores need the texts of the systems"),
+    ("agree rated.jsonl --report old --labels old/answers.jsonl", "old, which is cleared: choose another report"),
+    ("compare --systems a=old/answers.jsonl b=in.jsonl --report old", "which is cleared: choose another report"),
+    ("score in.jsonl --metric bleu --output new/out.jsonl --report new", "out.jsonl is in the folder of the report"),
+    ("score in.jsonl --metric bleu --output out.jsonl --ray.workrs 2", "(did you mean ray.workers?)"),
     ("plan pilot.jsonl --systems a b", "but they differ by 1 on all 5 inputs of pilot.jsonl"),
 ]
 
@@ -48,6 +58,9 @@ def files(tmp_path: Path) -> set[str]:
     (tmp_path / "pilot.jsonl").write_text("".join(json.dumps(each) + "\n" for each in pilot))
     (tmp_path / "judged.jsonl").write_text('{"id": "q", "system_a": "x", "system_b": "y", "winner": "x"}\n')
     write_examples(tmp_path / "3.jsonl", rated_dialogues(3, seed=0))
+    (tmp_path / "old").mkdir()  # an earlier report
+    (tmp_path / "old" / MARK).touch()
+    (tmp_path / "old/answers.jsonl").write_text("{}\n")
     return {path.name for path in tmp_path.iterdir()}
 
 
