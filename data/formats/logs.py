@@ -9,14 +9,16 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from data.formats.tool_file import REMARK, Row, Rows, describe, list_values, refuse, text_of
+from data.columns import FIELDS, OTHER_NAMES, USUAL_NAMES
+from data.formats.tool_file import REMARK, Row, Rows, describe, leave_out, list_values, refuse, text_of
 from data.numeric import is_missing, number_columns, to_number
 from data.table_files import check_unpacked_size
 from data.text_files import parse_json, read_json
 
 INSPECT_VALUES = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0}  # correct, incorrect, partial, no answer
 SAMPLE_KEYS = frozenset({"doc_id", "doc", "target", "arguments", "resps", "filtered_resps", "filter"})
-NO_METRICS = frozenset({"", "Unnamed: 0", "index", "idx", "id", "query_length", "user_input"})  # of ragas
+INDEX = ("", "Unnamed: 0")  # of pandas
+NO_METRICS = frozenset({*INDEX, "index", "idx", "query_length", *FIELDS, *OTHER_NAMES, *USUAL_NAMES})  # of ragas
 ERROR = 2  # promptfoo's `failureReason` of a call that failed
 
 
@@ -281,9 +283,10 @@ def find_lower_deepeval(cases: Iterable[Row]) -> list[str]:
 
 
 def read_ragas(rows: Rows, path: Path) -> Rows:
-    """Reads one text per row, with each column of numbers as the score of a metric."""
+    """Reads one text per row, with each column of numbers as the score of a metric. Other columns are passed on."""
     listed = list(rows)
     names = number_columns([row for _, row in listed], NO_METRICS)
+    read = [*names, *INDEX, "user_input", "response", "reference"]
     for line, row in listed:
         question = row["user_input"]
         if not isinstance(question, str) or question.startswith("[{"):
@@ -295,6 +298,5 @@ def read_ragas(rows: Rows, path: Path) -> Rows:
             "text": row["response"],
             "references": [] if is_missing(reference) else [reference],
             "scores": {name: to_number(row.get(name)) for name in names},
-            "retrieved_contexts": row.get("retrieved_contexts"),
         }
-        yield line, answer
+        yield line, answer | leave_out(row, read)

@@ -112,6 +112,12 @@ def refuse(path: Path, line: int, what: str) -> InputError:
     return InputError([fault(path, line, what)])
 
 
+def leave_out(row: Row, read: Collection[str]) -> Row:
+    """Returns what a row holds besides the keys that were read, without empty values and NaN."""
+    filled = {key: cell for key, cell in row.items() if cell != "" and (isinstance(cell, str) or not is_missing(cell))}
+    return {key: cell for key, cell in filled.items() if key not in read}
+
+
 def pick(row: Mapping[str, Any], *keys: str) -> Any:
     """Returns the value of the first of these keys that says something; None if none does."""
     return next((row[key] for key in keys if row.get(key) not in (None, "")), None)

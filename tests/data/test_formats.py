@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import judge
 from core.errors import InputError
 from data.formats.recognition import recognise
 from data.input_file import InputFile
@@ -281,7 +282,6 @@ REFUSED: Mapping[str, tuple[str, Content, str]] = {
     "another row": ("x.jsonl", [annotate(1.5), {"text": "x"}], ':2: .*"generator_1" is required'),
     "another preference": ("x.json", [annotate(0.5)], ':1: "preference" must be from 1 to 2'),
     "an unknown winner": ("x.jsonl", [pair("model_1", "old")], ':1: "g1_winner" and "g2_winner" must be'),
-    "questions": ("x.jsonl", [{"question_id": 1, "category": "c", "turns": ["a", "b"]}], "hold no answers"),
     "conversations": ("x.json", {"testCases": [], "conversationalTestCases": [{}]}, "conversational ones are not read"),
 }
 
@@ -559,3 +559,54 @@ def test_a_pipe_is_no_file(name: str, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / name)
     with pytest.raises(InputError, match=f"{name}: (no such file|the name of the file must end in)"):
         read_scored(tmp_path / name)
+
+
+OWN: Mapping[str, dict[str, Any]] = {
+    "labels": {"instruction": "Q", "output": "A", "generator": "m", "human": 5},
+    "a judge": {"user_input": "Q", "response": "A", "Judge": 1},
+    "one aspect": {"user_input": "Q", "response": "A", "rating:fluency": 5},
+    "ratings": {"user_input": "Q", "response": "A", "ratings": {"fluency": 5}},
+    "a rater": {"user_input": "Q", "response": "A", "annotator": 1, "quality": 5},
+    "flags": {"text": "A", "chosen": True, "rejected": False},
+    "dialogues": {"question_id": 1, "category": "c", "turns": ["Hi", "Hello"]},
+}
+
+
+@pytest.mark.parametrize("kind", OWN)
+def test_a_row_with_keys_of_our_own_is_not_of_a_tool(kind: str, tmp_path: Path) -> None:
+    row = {"id": "i", **OWN[kind], "note": "n"}
+    path = write(tmp_path, "x.jsonl", [row])
+    assert recognise(path) is None
+    (example,) = read_scored(path).examples
+    assert (example.id, example.extra["note"]) == ("i", "n")
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"instruction": "Q", "output": "A", "generator": "m"},
+        {"user_input": "Q", "response": "A", "model": "m", "question_id": 7, "nothing": math.nan, "reference": "R"},
+    ],
+)
+def test_keys_that_a_reader_does_not_know_are_passed_on(row: dict[str, Any], tmp_path: Path) -> None:
+    more = {"id": "i", "group": "g", "label": "l", "topic": "t"}
+    path = write(tmp_path, "x.jsonl", [{**row, **more}])
+    assert recognise(path) is not None
+    (example,) = read_scored(path).examples
+    assert {name: getattr(example, name) for name in ("id", "group", "label")} == {
+        "id": "i",
+        "group": "g",
+        "label": "l",
+    }
+    assert (example.text, example.context, example.system) == ("A", "Q", "m")
+    assert example.extra["topic"] == "t"
+    with pytest.raises(
+        InputError, match=r'needs "ratings".*columns=\{"ratings.ASPECT": "COLUMN"\} .* unread are .*topic'
+    ):
+        judge.agree(path, metrics=["word_count"])
+
+
+def test_a_refusal_names_the_setting_that_reads_the_rows_as_they_stand(tmp_path: Path) -> None:
+    path = write(tmp_path, "x.jsonl", [{"chosen": True, "rejected": False}])
+    with pytest.raises(InputError, match=r'chosen and rejected answers: columns=\{"text": "COLUMN"\} reads its rows'):
+        read_scored(path)
