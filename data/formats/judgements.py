@@ -1,9 +1,12 @@
 """Judgements of pairs: AlpacaEval, FastChat's judge, battles of arenas, and chosen and rejected answers."""
 
-from collections import Counter
-from itertools import takewhile
+from collections import Counter, defaultdict
+from collections.abc import Callable
+from functools import wraps
+from itertools import groupby, takewhile
+from operator import itemgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from data.columns import find_rater
 from data.formats.tool_file import REMARK, Row, Rows, describe, leave_out, list_values, pick, refuse, text_of
@@ -13,6 +16,28 @@ QUESTIONS = ("question_id", "group", "id", "uid", "conversation_id", "question",
 PROMPTS = ("prompt", "question", "instruction", "input", "conversations")
 WINNERS = {"model_1", "model_2", "tie", "error"}  # of a game of MT-Bench
 TURN = "\n\nAssistant:"
+Reader: TypeAlias = Callable[[Rows, Path], Rows]
+
+
+def separate_texts(read: Reader) -> Reader:
+    """Numbers an input for which a system has another text than in earlier rows, as an input of its own."""
+
+    @wraps(read)
+    def read_separately(rows: Rows, path: Path) -> Rows:
+        known: dict[str, list[Row]] = defaultdict(list)  # by input, texts by system
+        for line, of_line in groupby(read(rows, path), key=itemgetter(0)):
+            read_rows = [row for _, row in of_line]
+            group = read_rows[0]["group"]
+            texts = {row["system"]: row["text"] for row in read_rows if "system_a" not in row}
+            inputs = known[group]
+            fits = [all(earlier.get(system, text) == text for system, text in texts.items()) for earlier in inputs]
+            number = [*fits, True].index(True)
+            if number == len(inputs):
+                inputs.append({})
+            inputs[number] |= texts
+            yield from ((line, {**row, "group": _number(group, number + 1)}) for row in read_rows)
+
+    return read_separately
 
 
 # ---- AlpacaEval ----
@@ -39,10 +64,14 @@ def read_alpaca_outputs(rows: Rows, path: Path) -> Rows:
 def _name_again(seen: Counter[Any], asked: str, *systems: str) -> str:
     """The instruction; where these systems are asked it again, with the number of times."""
     seen[asked, *systems] += 1
-    count = seen[asked, *systems]
-    return asked if count == 1 else f"{asked} ({count})"
+    return _number(asked, seen[asked, *systems])
 
 
+def _number(group: str, count: int) -> str:
+    return group if count == 1 else f"{group} ({count})"
+
+
+@separate_texts
 def read_alpaca_annotations(rows: Rows, path: Path) -> Rows:
     """Reads one judgement and both outputs per row. A preference goes from 1 (the first) to 2; 1.5 and 0 are ties."""
     seen: Counter[Any] = Counter()
@@ -83,9 +112,13 @@ def read_mt_pairs(rows: Rows, path: Path) -> Rows:
 # ---- battles of arenas ----
 
 
+@separate_texts
 def read_battles(rows: Rows, path: Path) -> Rows:
-    """Reads one judgement per row, and both answers if the row has them. Rows with one question are one input."""
-    listed = list(rows)
+    """Reads one judgement per row, and both answers if the row has them. Rows with one question are one input.
+
+    Verdicts of judges and lengths are passed on, as the other keys are.
+    """
+    listed = [(line, leave_out(row, ())) for line, row in rows]
     rater = find_rater(dict.fromkeys(key for _, row in listed for key in row)) or "judge"
     for line, row in listed:
         name = pick(row, *QUESTIONS)
@@ -95,9 +128,9 @@ def read_battles(rows: Rows, path: Path) -> Rows:
         person = row.get(rater)
         models = {side: row[f"model_{side}"] for side in "ab"}
         who = str(person) if isinstance(person, str | int) else None
-        judged = {"system_a": models["a"], "system_b": models["b"], "winner": row["winner"]}
+        judged = {"system_a": models["a"], "system_b": models["b"], "winner": row.get("winner")}
         unnamed = f"without a question ({', '.join(QUESTIONS)}) each row is an input of its own"
-        yield line, {"group": group, **judged, "rater": who, REMARK: "" if name is not None else unnamed}
+        yield line, {**row, "group": group, **judged, "rater": who, REMARK: "" if name is not None else unnamed}
         for side, system in models.items():
             text, context = _read_turn(row, side)
             if isinstance(text, str):

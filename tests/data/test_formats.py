@@ -610,3 +610,35 @@ def test_a_refusal_names_the_setting_that_reads_the_rows_as_they_stand(tmp_path:
     path = write(tmp_path, "x.jsonl", [{"chosen": True, "rejected": False}])
     with pytest.raises(InputError, match=r'chosen and rejected answers: columns=\{"text": "COLUMN"\} reads its rows'):
         read_scored(path)
+
+
+BATTLE = {"question_id": 1, "model_a": "x", "model_b": "y", "winner": "model_a"}
+
+
+def test_verdicts_of_judges_and_lengths_beside_battles_are_read(tmp_path: Path) -> None:
+    header = "question_id,model_a,model_b,winner,judges.gpt,length_a,length_b,rater"
+    path = write(tmp_path, "x.csv", f"{header}\n1,x,y,model_a,b,17,8,ann\n2,x,y,,a,3,4,\n3,x,y,,,3,4,ann\n")
+    found = read_preferences(path)
+    np.testing.assert_array_equal(found.outcomes, [1, np.nan])
+    assert found.judges["gpt"].tolist() == [0, 1]
+    assert found.raters == ("ann", None)
+    assert found.lengths is not None
+    assert found.lengths.tolist() == [[17, 8], [3, 4]]
+    assert str(recognise(path)).endswith("2 judgements of 2 systems, 1 without a verdict left out")
+    path = write(tmp_path, "x.jsonl", [{**BATTLE, "judges": {"gpt": "b"}, "response_a": "A"}])
+    given, outputs = read_judged(path)
+    assert given is not None
+    assert given.judges["gpt"].tolist() == [0]
+    assert outputs is not None
+    assert [each.text for each in outputs.examples] == ["A"]
+
+
+def test_another_answer_of_a_system_makes_another_input(tmp_path: Path) -> None:
+    answers = [("one", "b"), ("two", "b"), ("one", "b"), ("one", "c"), ("two", "c")]
+    rows = [{**BATTLE, "response_a": one, "response_b": other} for one, other in answers]
+    given, outputs = read_judged(write(tmp_path, "x.jsonl", rows))
+    assert given is not None
+    assert given.inputs == ("1", "1 (2)", "1", "1 (3)", "1 (4)")
+    assert outputs is not None
+    texts = {(each.system, each.group): each.text for each in outputs.examples}
+    assert [(texts["x", group], texts["y", group]) for group in given.inputs] == answers
