@@ -642,3 +642,17 @@ def test_another_answer_of_a_system_makes_another_input(tmp_path: Path) -> None:
     assert outputs is not None
     texts = {(each.system, each.group): each.text for each in outputs.examples}
     assert [(texts["x", group], texts["y", group]) for group in given.inputs] == answers
+
+
+def test_each_annotator_rates_once(tmp_path: Path) -> None:
+    """A second value does not replace the first; annotators without a name are several."""
+    data = {"answer": "So."}
+    twice = [mark(3, ("fluency", 1)), mark(3, ("fluency", 5))]
+    with pytest.raises(InputError, match=r"x.json:1: .* in Label Studio tasks, but here fluency by 3 has two values"):
+        recognise(write_tasks(tmp_path / "x.json", {"data": data, "annotations": twice}))
+    predictions = [predict("m", ("fluency", 1)), predict("m", ("fluency", 5))]
+    with pytest.raises(InputError, match="but here m has two values"):
+        recognise(write_tasks(tmp_path / "x.json", {"data": data, "predictions": predictions}))
+    nameless = [{"result": twice[0]["result"]}, {**twice[1], "completed_by": None}]
+    found = read_scored(write_tasks(tmp_path / "x.json", {"data": data, "annotations": nameless}))
+    assert found.raters["fluency"].tolist() == [[1], [5]]
