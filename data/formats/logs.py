@@ -2,6 +2,7 @@
 
 import json
 import zipfile
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from glob import escape
@@ -144,12 +145,20 @@ def list_inspect(log: Row, path: Path) -> Rows:
 
 
 def read_inspect(rows: Rows, path: Path) -> Rows:
-    """Reads one text per sample and epoch, the input. Scores are `SCORER`, or `SCORER/NAME` of several."""
+    """Reads one text per sample and epoch, the input. Scores are `SCORER`, or `SCORER/NAME` of several.
+
+    The letters C, I, P and N are numbers where a scorer gives no other words, such as the grades A to D.
+    """
+    answers: list[tuple[int, Row]] = []
+    words: dict[str, set[str]] = defaultdict(set)
     for line, sample in rows:
         name = sample["id"]
         if not isinstance(name, str | int):
             raise refuse(path, line, f'"id" must be a text or a whole number, found {describe(name)}')
-        scores, unread = _read_inspect_scores(sample.get("scores") or {})
+        values = dict(_list_inspect_values(sample.get("scores") or {}))
+        for label, value in values.items():
+            if isinstance(value, str) and to_number(value) is None and not is_missing(value):
+                words[label].add(value)
         output = sample.get("output") or {}
         target = sample.get("target")
         targets = target if isinstance(target, list) else [target]
@@ -162,28 +171,32 @@ def read_inspect(rows: Rows, path: Path) -> Rows:
             "text": read(output.get("choices", [])[:1]),
             "context": read(sample["input"]),
             "references": [text.strip() for text in map(read, targets) if text and text.strip()],
-            "scores": scores,
+            "scores": values,
         }
-        remark = f"scores of {' and '.join(unread)} that are lists or words left out" if unread else ""
-        yield line, {**answer, REMARK: remark}
-
-
-def _read_inspect_scores(given: Row) -> tuple[Row, list[str]]:
-    """The numbers of scorers by name, and the names of those that gave lists or words."""
-    scores: Row = {}
-    unread: list[str] = []
-    for scorer, score in given.items():
-        value = score["value"]
-        parts = {scorer: value}
-        if isinstance(value, Mapping):
-            parts = {f"{scorer}/{part}": inner for part, inner in value.items()}
-        for label, inner in parts.items():
-            number = INSPECT_VALUES.get(str(inner), to_number(inner))
-            if number is None and not is_missing(inner):
+        answers.append((line, answer))
+    letters = {label for label, given in words.items() if given <= INSPECT_VALUES.keys()}
+    for line, answer in answers:
+        scores: Row = {}
+        unread: list[str] = []
+        for label, value in answer["scores"].items():
+            known = INSPECT_VALUES if label in letters else {}
+            number = known.get(str(value), to_number(value))
+            if number is None and not is_missing(value):
                 unread.append(label)
             else:
                 scores[label] = number
-    return scores, unread
+        remark = f"scores of {' and '.join(unread)} that are lists or words left out" if unread else ""
+        yield line, {**answer, "scores": scores, REMARK: remark}
+
+
+def _list_inspect_values(given: Row) -> Iterator[tuple[str, Any]]:
+    """What scorers gave, by name."""
+    for scorer, score in given.items():
+        value = score["value"]
+        if isinstance(value, Mapping):
+            yield from ((f"{scorer}/{part}", inner) for part, inner in value.items())
+        else:
+            yield scorer, value
 
 
 def _read_attached(attached: Row, content: Any) -> str | None:

@@ -656,3 +656,13 @@ def test_each_annotator_rates_once(tmp_path: Path) -> None:
     nameless = [{"result": twice[0]["result"]}, {**twice[1], "completed_by": None}]
     found = read_scored(write_tasks(tmp_path / "x.json", {"data": data, "annotations": nameless}))
     assert found.raters["fluency"].tolist() == [[1], [5]]
+
+
+def test_letters_of_inspect_are_numbers_only_among_themselves(tmp_path: Path) -> None:
+    """C is correct beside I, P and N, but the third of the grades A to D."""
+    log = inspect()
+    grades = ["C", "A", "C"]
+    for one, other, sample in zip(["C", "I", None], grades, log["samples"], strict=True):
+        sample["scores"] = {"match": {"value": one}, "grade": {"value": other}}
+    found = recognise(write(tmp_path, "x.json", log))
+    assert str(found) == "Inspect log of t, 3 texts, match as score, scores of grade that are lists or words left out"
