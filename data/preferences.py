@@ -31,7 +31,7 @@ from data.label_columns import names_model
 from data.numeric import name_of, parse_finite, parse_number, to_number
 from data.records import Name, Record, Text, check_records, require_none
 from data.table_files import TABLES
-from data.winners import read_winner
+from data.winners import TIES, read_winner
 from meta_eval.preferences import Preferences
 
 USUAL = list_names("pairs") | dict.fromkeys(USUAL_RATERS, "rater")
@@ -201,13 +201,13 @@ def _read_outcomes(record: PreferenceRecord) -> tuple[dict[str, float], list[str
 
 
 def _note_numbers(records: Iterable[PreferenceRecord]) -> list[str]:
-    """A note where all winners are 0 and 1, which may also be meant as the places of two systems."""
+    """A note where all winners but ties are 0 and 1, which may also be meant as the places of two systems."""
     numbers: set[float | None] = set()
     for record in records:
         word = str(name_of(record.winner))
         if word in (record.system_a, record.system_b):
             return []
-        if record.winner is not None:
+        if record.winner is not None and word.strip().lower() not in TIES:
             numbers.add(parse_finite(word))
     if numbers != {0.0, 1.0}:
         return []

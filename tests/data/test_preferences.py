@@ -116,10 +116,17 @@ def test_what_is_no_judgement_is_refused_in_one_message(
 
 
 @pytest.mark.parametrize(
-    ("winners", "systems", "is_said"), [([0, 1, 1], "xy", True), ([0, 1, 1], "01", False), ([0, 1, 0.5], "xy", False)]
+    ("winners", "systems", "is_said"),
+    [
+        ([0, 1, 1], "xy", True),
+        ([0, 1, "tie"], "xy", True),
+        ([0, 1, 1], "01", False),
+        ([0, 1, 0.5], "xy", False),
+        ([0, 1, "a"], "xy", False),
+    ],
 )
 def test_winners_that_are_0_and_1_are_said_to_be_probabilities(
-    winners: list[float],
+    winners: list[Any],
     systems: str,
     is_said: bool,
     tmp_path: Path,
