@@ -153,16 +153,18 @@ def check_preferences(
     raters = {record.rater for record in records} - {None}
     models = sorted(name for name in raters if name is not None and names_model(name))
     are_models = bool(models) and len(models) == len(raters)
+    lengths = np.array([(record.length_a, record.length_b) for record in records], dtype=np.float64)
+    lacking = np.isnan(lengths).any(axis=1)
     said = {
         "without a winner left out": without,
         "left out: exact copies of judgements of the same rater": len(renamed) - len(distinct),
+        "without both lengths left out of what is said about lengths": 0 if lacking.all() else int(lacking.sum()),
     }
     notes = [f"{count} {'row' if count == 1 else 'rows'} {what}" for what, count in said.items() if count]
     notes += _note_numbers(records)
     if models and not are_models:
         rule = f"{', '.join(models)}: by name a model, but counts as a person"
         notes.append(f"{rule}: {setting('columns.judges.NAME', 'COLUMN')} names its verdicts")
-    lengths = np.array([(record.length_a, record.length_b) for record in records], dtype=np.float64)
     ids = tuple(str(record.id) for record in records)
     judges = dict.fromkeys(judge for record in records for judge in record.judges)
     return Preferences(
@@ -173,7 +175,7 @@ def check_preferences(
         outcomes=np.array([by[WINNER] for _, by in judged]),
         raters=tuple(record.rater for record in records),
         judges={judge: np.array([by.get(judge, math.nan) for _, by in judged]) for judge in judges},
-        lengths=None if np.isnan(lengths).any() else lengths,
+        lengths=None if lacking.all() else lengths,
         ids=ids if all(record.id for record in records) else (),
         by_model=ANSWERS in seen or are_models,
         notes=tuple(f"{path.name}: {note}" for note in notes),
