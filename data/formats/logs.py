@@ -3,7 +3,7 @@
 import json
 import zipfile
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from glob import escape
 from itertools import chain
@@ -36,8 +36,10 @@ def read_lm_eval(rows: Rows, path: Path) -> Rows:
             raise refuse(path, line, f"document {row['doc_id']} has the filter {describe(key)} twice: is it one task?")
         filters[key] = (line, row)
     of_all = [row for filters in documents.values() for _, row in filters.values()]
-    listed = [metric for row in of_all for metric in row.get("metrics") or ()]
+    listed = dict.fromkeys(metric for row in of_all for metric in row.get("metrics") or ())
     names = [name for name in number_columns(of_all, SAMPLE_KEYS) if name in listed or not listed]
+    given = {name for row in of_all for name, value in row.items() if not is_missing(value)}
+    remark = _remark_unread([name for name in listed if name in given.difference(names)])
     has_several = max(map(len, documents.values())) > 1
     for number, filters in documents.items():
         scores: Row = {}
@@ -49,8 +51,13 @@ def read_lm_eval(rows: Rows, path: Path) -> Rows:
             "group": str(number),
             "system": _find_model(path),
             "scores": scores,
+            REMARK: remark,
         }
         yield line, {**named, **_read_answer(row, path, line)}
+
+
+def _remark_unread(names: Sequence[str]) -> str:
+    return f"scores of {' and '.join(names)} that are lists or words left out" if names else ""
 
 
 def _read_answer(row: Row, path: Path, line: int) -> Row:
@@ -185,8 +192,7 @@ def read_inspect(rows: Rows, path: Path) -> Rows:
                 unread.append(label)
             else:
                 scores[label] = number
-        remark = f"scores of {' and '.join(unread)} that are lists or words left out" if unread else ""
-        yield line, {**answer, "scores": scores, REMARK: remark}
+        yield line, {**answer, "scores": scores, REMARK: _remark_unread(unread)}
 
 
 def _list_inspect_values(given: Row) -> Iterator[tuple[str, Any]]:

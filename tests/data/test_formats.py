@@ -666,3 +666,9 @@ def test_letters_of_inspect_are_numbers_only_among_themselves(tmp_path: Path) ->
         sample["scores"] = {"match": {"value": one}, "grade": {"value": other}}
     found = recognise(write(tmp_path, "x.json", log))
     assert str(found) == "Inspect log of t, 3 texts, match as score, scores of grade that are lists or words left out"
+
+
+def test_metrics_of_lm_eval_that_are_lists_are_said_to_be_left_out(tmp_path: Path) -> None:
+    rows = [sample(i, em=i, bleu=["a", "b"], acc=None, metrics=["em", "bleu", "acc"]) for i in range(2)]
+    line = "lm-eval samples, 2 texts, em as score, scores of bleu that are lists or words left out"
+    assert str(recognise(write(tmp_path, "samples_t_1.jsonl", rows))) == line
