@@ -1,6 +1,6 @@
 """Judgements of pairs: AlpacaEval, FastChat's judge, battles of arenas, and chosen and rejected answers."""
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable
 from functools import wraps
 from itertools import groupby, takewhile
@@ -24,18 +24,17 @@ def separate_texts(read: Reader) -> Reader:
 
     @wraps(read)
     def read_separately(rows: Rows, path: Path) -> Rows:
-        known: dict[str, list[Row]] = defaultdict(list)  # by input, texts by system
+        known: dict[Any, Any] = {}  # the text by input, its number and system
         for line, of_line in groupby(read(rows, path), key=itemgetter(0)):
             read_rows = [row for _, row in of_line]
             group = read_rows[0]["group"]
-            texts = {row["system"]: row["text"] for row in read_rows if "system_a" not in row}
-            inputs = known[group]
-            fits = [all(earlier.get(system, text) == text for system, text in texts.items()) for earlier in inputs]
-            number = [*fits, True].index(True)
-            if number == len(inputs):
-                inputs.append({})
-            inputs[number] |= texts
-            yield from ((line, {**row, "group": _number(group, number + 1)}) for row in read_rows)
+            answers = [row for row in read_rows if "system_a" not in row and isinstance(row["text"], str)]
+            texts = {row["system"]: row["text"] for row in answers}
+            number = 1
+            while any(known.get((group, number, system), text) != text for system, text in texts.items()):
+                number += 1
+            known |= {(group, number, system): text for system, text in texts.items()}
+            yield from ((line, {**row, "group": _number(group, number)}) for row in read_rows)
 
     return read_separately
 

@@ -672,3 +672,9 @@ def test_metrics_of_lm_eval_that_are_lists_are_said_to_be_left_out(tmp_path: Pat
     rows = [sample(i, em=i, bleu=["a", "b"], acc=None, metrics=["em", "bleu", "acc"]) for i in range(2)]
     line = "lm-eval samples, 2 texts, em as score, scores of bleu that are lists or words left out"
     assert str(recognise(write(tmp_path, "samples_t_1.jsonl", rows))) == line
+
+
+def test_an_answer_that_is_no_text_ends(tmp_path: Path) -> None:
+    rows = [annotate(1.5, output_1=text) for text in (math.nan, "one", None)]
+    line = "alpaca_eval annotations, 4 texts, 3 judgements of 2 systems, 2 without a text left out"
+    assert str(recognise(write(tmp_path, "x.json", rows))) == line
