@@ -134,6 +134,9 @@ def _read_rows(rows: Located, path: Path) -> ToolFile | None:
     if tool is None:
         return None
     keys = {*tool.keys.split()}
+    layouts = {tuple(row): row for _, row in rows}.values()
+    if any(row.keys() >= keys and _find_tool(row) is None for row in layouts):
+        return None
     problems = list_spellings(name for name in first if fold_name(name) in keys)
     if problems:
         raise refuse(path, line, problems[0])

@@ -678,3 +678,9 @@ def test_an_answer_that_is_no_text_ends(tmp_path: Path) -> None:
     rows = [annotate(1.5, output_1=text) for text in (math.nan, "one", None)]
     line = "alpaca_eval annotations, 4 texts, 3 judgements of 2 systems, 2 without a text left out"
     assert str(recognise(write(tmp_path, "x.json", rows))) == line
+
+
+def test_one_row_with_labels_makes_a_file_our_own(tmp_path: Path) -> None:
+    rows = [{"user_input": "Q", "response": "A", **more} for more in ({}, {"human": 5})]
+    assert recognise(write(tmp_path, "x.jsonl", rows)) is None
+    assert read_scored(tmp_path / "x.jsonl").examples[1].extra == {"human": 5}
