@@ -31,7 +31,7 @@ from data.label_columns import names_model
 from data.numeric import name_of, parse_finite, parse_number, to_number
 from data.records import Name, Record, Text, check_records, require_none
 from data.table_files import TABLES
-from data.winners import read_winner
+from data.winners import TIES, read_winner
 from meta_eval.preferences import Preferences
 
 USUAL = list_names("pairs") | dict.fromkeys(USUAL_RATERS, "rater")
@@ -153,16 +153,18 @@ def check_preferences(
     raters = {record.rater for record in records} - {None}
     models = sorted(name for name in raters if name is not None and names_model(name))
     are_models = bool(models) and len(models) == len(raters)
+    lengths = np.array([(record.length_a, record.length_b) for record in records], dtype=np.float64)
+    lacking = np.isnan(lengths).any(axis=1)
     said = {
         "without a winner left out": without,
         "left out: exact copies of judgements of the same rater": len(renamed) - len(distinct),
+        "without both lengths left out of what is said about lengths": 0 if lacking.all() else int(lacking.sum()),
     }
     notes = [f"{count} {'row' if count == 1 else 'rows'} {what}" for what, count in said.items() if count]
     notes += _note_numbers(records)
     if models and not are_models:
         rule = f"{', '.join(models)}: by name a model, but counts as a person"
         notes.append(f"{rule}: {setting('columns.judges.NAME', 'COLUMN')} names its verdicts")
-    lengths = np.array([(record.length_a, record.length_b) for record in records], dtype=np.float64)
     ids = tuple(str(record.id) for record in records)
     judges = dict.fromkeys(judge for record in records for judge in record.judges)
     return Preferences(
@@ -173,7 +175,7 @@ def check_preferences(
         outcomes=np.array([by[WINNER] for _, by in judged]),
         raters=tuple(record.rater for record in records),
         judges={judge: np.array([by.get(judge, math.nan) for _, by in judged]) for judge in judges},
-        lengths=None if np.isnan(lengths).any() else lengths,
+        lengths=None if lacking.all() else lengths,
         ids=ids if all(record.id for record in records) else (),
         by_model=ANSWERS in seen or are_models,
         notes=tuple(f"{path.name}: {note}" for note in notes),
@@ -201,13 +203,13 @@ def _read_outcomes(record: PreferenceRecord) -> tuple[dict[str, float], list[str
 
 
 def _note_numbers(records: Iterable[PreferenceRecord]) -> list[str]:
-    """A note where all winners are 0 and 1, which may also be meant as the places of two systems."""
+    """A note where all winners but ties are 0 and 1, which may also be meant as the places of two systems."""
     numbers: set[float | None] = set()
     for record in records:
         word = str(name_of(record.winner))
         if word in (record.system_a, record.system_b):
             return []
-        if record.winner is not None:
+        if record.winner is not None and word.strip().lower() not in TIES:
             numbers.add(parse_finite(word))
     if numbers != {0.0, 1.0}:
         return []

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from core.errors import InputError, SettingError, fault
+from core.example import hint_column
 from core.signature import join_settings
 from core.stages import Stages
 from data.rating_words import GivenLevels
@@ -67,6 +68,7 @@ def score_rated(examples: ScoredSet, planned: Mapping[str, Planned], kept: Stage
     if not examples.aspects:
         rule = 'at least one example needs "ratings", such as {"coherence": 4}'
         message = f"{rule}, found none in {len(examples)} examples"
+        message += hint_column("ratings.ASPECT", examples.examples[0].extra)
         raise InputError([fault(examples.locate(0)[0], 0, message)])
     rated = [i for i, each in enumerate(examples.examples) if each.ratings]
     for name in ("system", "group"):

@@ -15,7 +15,7 @@ Results = list[tuple[str, Row]]  # what annotators said, with their names
 def read_label_studio(rows: Rows, path: Path) -> Rows:
     """Reads one text per task with each annotator's ratings and single choices.
 
-    Predictions of models are scores. Cancelled annotations are left out.
+    Predictions of models are scores. Cancelled annotations are left out; annotators without a name are numbered.
     """
     for line, task in rows:
         given = task["data"]
@@ -27,7 +27,8 @@ def read_label_studio(rows: Rows, path: Path) -> Rows:
             if value is None:
                 unread[str(result.get("type"))] = None
             else:
-                ratings[str(result.get("from_name"))][person] = value
+                aspect = str(result.get("from_name"))
+                _set_once(ratings[aspect], person, value, f"{aspect} by {person}")
         text = _read_text(given, results)
         if text is None:
             rule = "the data of a task need a text whose key is the name of its tag, or text"
@@ -43,11 +44,18 @@ def read_label_studio(rows: Rows, path: Path) -> Rows:
 
 def _list_results(task: Row) -> Iterator[tuple[str, Row]]:
     """What each annotator said, with the annotator's name."""
-    for annotation in task["annotations"]:
+    for number, annotation in enumerate(task["annotations"], start=1):
         person = annotation.get("completed_by")
         person = person.get("id") if isinstance(person, Mapping) else person
+        name = f"unnamed {number}" if person is None else str(person)
         if not annotation.get("was_cancelled"):
-            yield from ((str(person), result) for result in annotation["result"])
+            yield from ((name, result) for result in annotation["result"])
+
+
+def _set_once(values: Row, key: str, value: Any, name: str) -> None:
+    if key in values:
+        raise ValueError(f"{name} has two values")
+    values[key] = value
 
 
 def _find_value(result: Row) -> Any:
@@ -64,10 +72,11 @@ def _read_predictions(task: Row) -> Row:
     scores: Row = {}
     for prediction in task.get("predictions") or ():
         model = str(prediction.get("model_version") or "prediction")
-        values = {str(result.get("from_name")): _find_value(result) for result in prediction["result"]}
-        for aspect, value in values.items():
+        values = [(str(result.get("from_name")), _find_value(result)) for result in prediction["result"]]
+        for aspect, value in values:
+            name = model if len(dict(values)) == 1 else f"{model}/{aspect}"
             if value is not None:
-                scores[model if len(values) == 1 else f"{model}/{aspect}"] = value
+                _set_once(scores, name, value, name)
     return scores
 
 

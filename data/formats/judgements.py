@@ -1,26 +1,49 @@
 """Judgements of pairs: AlpacaEval, FastChat's judge, battles of arenas, and chosen and rejected answers."""
 
 from collections import Counter
-from collections.abc import Sequence
-from itertools import takewhile
+from collections.abc import Callable
+from functools import wraps
+from itertools import groupby, takewhile
+from operator import itemgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from data.columns import find_rater
-from data.formats.tool_file import REMARK, Row, Rows, describe, list_values, pick, refuse, text_of
+from data.formats.tool_file import REMARK, Row, Rows, describe, leave_out, list_values, pick, refuse, text_of
 from data.numeric import is_missing
 
 QUESTIONS = ("question_id", "group", "id", "uid", "conversation_id", "question", "prompt")  # the first names the input
 PROMPTS = ("prompt", "question", "instruction", "input", "conversations")
 WINNERS = {"model_1", "model_2", "tie", "error"}  # of a game of MT-Bench
 TURN = "\n\nAssistant:"
+Reader: TypeAlias = Callable[[Rows, Path], Rows]
+
+
+def separate_texts(read: Reader) -> Reader:
+    """Numbers an input for which a system has another text than in earlier rows, as an input of its own."""
+
+    @wraps(read)
+    def read_separately(rows: Rows, path: Path) -> Rows:
+        known: dict[Any, Any] = {}  # the text by input, its number and system
+        for line, of_line in groupby(read(rows, path), key=itemgetter(0)):
+            read_rows = [row for _, row in of_line]
+            group = read_rows[0]["group"]
+            answers = [row for row in read_rows if "system_a" not in row and isinstance(row["text"], str)]
+            texts = {row["system"]: row["text"] for row in answers}
+            number = 1
+            while any(known.get((group, number, system), text) != text for system, text in texts.items()):
+                number += 1
+            known |= {(group, number, system): text for system, text in texts.items()}
+            yield from ((line, {**row, "group": _number(group, number)}) for row in read_rows)
+
+    return read_separately
 
 
 # ---- AlpacaEval ----
 
 
 def read_alpaca_outputs(rows: Rows, path: Path) -> Rows:
-    """Reads one text per row; the instruction is its input."""
+    """Reads one text per row; the instruction is its input, unless a group is given. Other keys are passed on."""
     seen: Counter[Any] = Counter()
     for line, row in rows:
         asked = row["instruction"]
@@ -28,56 +51,26 @@ def read_alpaca_outputs(rows: Rows, path: Path) -> Rows:
             raise refuse(path, line, f'"instruction" must not be blank, found {describe(asked)}')
         system = row["generator"]
         group = _name_again(seen, asked, system)
-        yield (
-            line,
-            _answer(
-                system,
-                group,
-                row["output"],
-                asked,
-            ),
-        )
-
-
-def _answer(
-    system: str,
-    group: str,
-    text: Any,
-    context: Any,
-) -> Row:
-    """An answer of a system."""
-    return {
-        "system": system,
-        "group": group,
-        "text": text,
-        "context": context,
-    }
-
-
-def _judge(
-    group: str,
-    systems: Sequence[str],
-    winner: Any,
-    rater: Any = None,
-) -> Row:
-    """A judgement of two systems."""
-    system_a, system_b = systems
-    return {
-        "group": group,
-        "system_a": system_a,
-        "system_b": system_b,
-        "winner": winner,
-        "rater": rater,
-    }
+        answer = {
+            "system": system,
+            "group": group,
+            "text": row["output"],
+            "context": asked,
+        }
+        yield line, answer | leave_out(row, ("instruction", "output", "generator"))
 
 
 def _name_again(seen: Counter[Any], asked: str, *systems: str) -> str:
     """The instruction; where these systems are asked it again, with the number of times."""
     seen[asked, *systems] += 1
-    count = seen[asked, *systems]
-    return asked if count == 1 else f"{asked} ({count})"
+    return _number(asked, seen[asked, *systems])
 
 
+def _number(group: str, count: int) -> str:
+    return group if count == 1 else f"{group} ({count})"
+
+
+@separate_texts
 def read_alpaca_annotations(rows: Rows, path: Path) -> Rows:
     """Reads one judgement and both outputs per row. A preference goes from 1 (the first) to 2; 1.5 and 0 are ties."""
     seen: Counter[Any] = Counter()
@@ -86,30 +79,15 @@ def read_alpaca_annotations(rows: Rows, path: Path) -> Rows:
         asked = row["instruction"]
         group = _name_again(seen, asked, *systems)
         for side, system in enumerate(systems, start=1):
-            yield (
-                line,
-                _answer(
-                    system,
-                    group,
-                    row[f"output_{side}"],
-                    asked,
-                ),
-            )
+            yield line, {"system": system, "group": group, "text": row[f"output_{side}"], "context": asked}
         preference = row["preference"]
         winner = None
         if not is_missing(preference):
             if preference and not 1 <= preference <= 2:
                 raise refuse(path, line, f'"preference" must be from 1 to 2, or 0 for a tie, found {preference}')
             winner = 2 - preference if preference else 0.5
-        yield (
-            line,
-            _judge(
-                group,
-                systems,
-                winner,
-                row.get("annotator"),
-            ),
-        )
+        judged = {"system_a": systems[0], "system_b": systems[1], "winner": winner}
+        yield line, {"group": group, **judged, "rater": row.get("annotator")}
 
 
 # ---- FastChat's judge (MT-Bench) ----
@@ -126,28 +104,20 @@ def read_mt_pairs(rows: Rows, path: Path) -> Rows:
         group = f"{row['question_id']}-{row.get('turn') or 1}"
         judge = next(iter(list_values(row.get("judge"))), None)
         has_verdict = "error" not in (row["g1_winner"], row["g2_winner"])
-        yield (
-            line,
-            _judge(
-                group,
-                [row["model_1"], row["model_2"]],
-                winner if has_verdict else None,
-                judge,
-            ),
-        )
-
-
-def refuse_questions(rows: Rows, path: Path) -> Rows:
-    """Raises InputError: a file of questions has neither texts nor verdicts."""
-    raise refuse(path, 0, "these are MT-Bench questions, which hold no answers: pass model_judgment/gpt-4_pair.jsonl")
+        judged = {"system_a": row["model_1"], "system_b": row["model_2"], "winner": winner if has_verdict else None}
+        yield line, {"group": group, **judged, "rater": judge}
 
 
 # ---- battles of arenas ----
 
 
+@separate_texts
 def read_battles(rows: Rows, path: Path) -> Rows:
-    """Reads one judgement per row, and both answers if the row has them. Rows with one question are one input."""
-    listed = list(rows)
+    """Reads one judgement per row, and both answers if the row has them. Rows with one question are one input.
+
+    Verdicts of judges and lengths are passed on, as the other keys are.
+    """
+    listed = [(line, leave_out(row, ())) for line, row in rows]
     rater = find_rater(dict.fromkeys(key for _, row in listed for key in row)) or "judge"
     for line, row in listed:
         name = pick(row, *QUESTIONS)
@@ -157,26 +127,13 @@ def read_battles(rows: Rows, path: Path) -> Rows:
         person = row.get(rater)
         models = {side: row[f"model_{side}"] for side in "ab"}
         who = str(person) if isinstance(person, str | int) else None
-        judged = _judge(
-            group,
-            [*models.values()],
-            row["winner"],
-            who,
-        )
+        judged = {"system_a": models["a"], "system_b": models["b"], "winner": row.get("winner")}
         unnamed = f"without a question ({', '.join(QUESTIONS)}) each row is an input of its own"
-        yield line, {**judged, REMARK: "" if name is not None else unnamed}
+        yield line, {**row, "group": group, **judged, "rater": who, REMARK: "" if name is not None else unnamed}
         for side, system in models.items():
             text, context = _read_turn(row, side)
             if isinstance(text, str):
-                yield (
-                    line,
-                    _answer(
-                        system,
-                        group,
-                        text,
-                        context,
-                    ),
-                )
+                yield line, {"system": system, "group": group, "text": text, "context": context}
 
 
 def _read_turn(row: Row, side: str) -> tuple[Any, Any]:
@@ -211,14 +168,9 @@ def read_chosen(rows: Rows, path: Path) -> Rows:
             text, before = _read_answer(value, others[side])
             if not isinstance(text, str):
                 raise refuse(path, line, f'"{side}" must hold an answer, found {describe(value)}')
-            answer = _answer(
-                models[side],
-                group,
-                text,
-                before or context,
-            )
+            answer = {"system": models[side], "group": group, "text": text, "context": before or context}
             yield line, {**answer, "references": pick(row, "references", "reference")}
-        yield line, _judge(group, [*models.values()], "a")
+        yield line, {"group": group, "system_a": models["chosen"], "system_b": models["rejected"], "winner": "a"}
 
 
 def _read_answer(value: Any, other: Any) -> tuple[str | None, str | None]:

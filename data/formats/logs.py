@@ -2,21 +2,24 @@
 
 import json
 import zipfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from glob import escape
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from data.formats.tool_file import REMARK, Row, Rows, describe, list_values, refuse, text_of
+from data.columns import FIELDS, OTHER_NAMES, USUAL_NAMES
+from data.formats.tool_file import REMARK, Row, Rows, describe, leave_out, list_values, refuse, text_of
 from data.numeric import is_missing, number_columns, to_number
 from data.table_files import check_unpacked_size
 from data.text_files import parse_json, read_json
 
 INSPECT_VALUES = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0}  # correct, incorrect, partial, no answer
 SAMPLE_KEYS = frozenset({"doc_id", "doc", "target", "arguments", "resps", "filtered_resps", "filter"})
-NO_METRICS = frozenset({"", "Unnamed: 0", "index", "idx", "id", "query_length", "user_input"})  # of ragas
+INDEX = ("", "Unnamed: 0")  # of pandas
+NO_METRICS = frozenset({*INDEX, "index", "idx", "query_length", *FIELDS, *OTHER_NAMES, *USUAL_NAMES})  # of ragas
 ERROR = 2  # promptfoo's `failureReason` of a call that failed
 
 
@@ -33,8 +36,10 @@ def read_lm_eval(rows: Rows, path: Path) -> Rows:
             raise refuse(path, line, f"document {row['doc_id']} has the filter {describe(key)} twice: is it one task?")
         filters[key] = (line, row)
     of_all = [row for filters in documents.values() for _, row in filters.values()]
-    listed = [metric for row in of_all for metric in row.get("metrics") or ()]
+    listed = dict.fromkeys(metric for row in of_all for metric in row.get("metrics") or ())
     names = [name for name in number_columns(of_all, SAMPLE_KEYS) if name in listed or not listed]
+    given = {name for row in of_all for name, value in row.items() if not is_missing(value)}
+    remark = _remark_unread([name for name in listed if name in given.difference(names)])
     has_several = max(map(len, documents.values())) > 1
     for number, filters in documents.items():
         scores: Row = {}
@@ -46,8 +51,13 @@ def read_lm_eval(rows: Rows, path: Path) -> Rows:
             "group": str(number),
             "system": _find_model(path),
             "scores": scores,
+            REMARK: remark,
         }
         yield line, {**named, **_read_answer(row, path, line)}
+
+
+def _remark_unread(names: Sequence[str]) -> str:
+    return f"scores of {' and '.join(names)} that are lists or words left out" if names else ""
 
 
 def _read_answer(row: Row, path: Path, line: int) -> Row:
@@ -142,12 +152,20 @@ def list_inspect(log: Row, path: Path) -> Rows:
 
 
 def read_inspect(rows: Rows, path: Path) -> Rows:
-    """Reads one text per sample and epoch, the input. Scores are `SCORER`, or `SCORER/NAME` of several."""
+    """Reads one text per sample and epoch, the input. Scores are `SCORER`, or `SCORER/NAME` of several.
+
+    The letters C, I, P and N are numbers where a scorer gives no other words, such as the grades A to D.
+    """
+    answers: list[tuple[int, Row]] = []
+    words: dict[str, set[str]] = defaultdict(set)
     for line, sample in rows:
         name = sample["id"]
         if not isinstance(name, str | int):
             raise refuse(path, line, f'"id" must be a text or a whole number, found {describe(name)}')
-        scores, unread = _read_inspect_scores(sample.get("scores") or {})
+        values = dict(_list_inspect_values(sample.get("scores") or {}))
+        for label, value in values.items():
+            if isinstance(value, str) and to_number(value) is None and not is_missing(value):
+                words[label].add(value)
         output = sample.get("output") or {}
         target = sample.get("target")
         targets = target if isinstance(target, list) else [target]
@@ -160,28 +178,31 @@ def read_inspect(rows: Rows, path: Path) -> Rows:
             "text": read(output.get("choices", [])[:1]),
             "context": read(sample["input"]),
             "references": [text.strip() for text in map(read, targets) if text and text.strip()],
-            "scores": scores,
+            "scores": values,
         }
-        remark = f"scores of {' and '.join(unread)} that are lists or words left out" if unread else ""
-        yield line, {**answer, REMARK: remark}
-
-
-def _read_inspect_scores(given: Row) -> tuple[Row, list[str]]:
-    """The numbers of scorers by name, and the names of those that gave lists or words."""
-    scores: Row = {}
-    unread: list[str] = []
-    for scorer, score in given.items():
-        value = score["value"]
-        parts = {scorer: value}
-        if isinstance(value, Mapping):
-            parts = {f"{scorer}/{part}": inner for part, inner in value.items()}
-        for label, inner in parts.items():
-            number = INSPECT_VALUES.get(str(inner), to_number(inner))
-            if number is None and not is_missing(inner):
+        answers.append((line, answer))
+    letters = {label for label, given in words.items() if given <= INSPECT_VALUES.keys()}
+    for line, answer in answers:
+        scores: Row = {}
+        unread: list[str] = []
+        for label, value in answer["scores"].items():
+            known = INSPECT_VALUES if label in letters else {}
+            number = known.get(str(value), to_number(value))
+            if number is None and not is_missing(value):
                 unread.append(label)
             else:
                 scores[label] = number
-    return scores, unread
+        yield line, {**answer, "scores": scores, REMARK: _remark_unread(unread)}
+
+
+def _list_inspect_values(given: Row) -> Iterator[tuple[str, Any]]:
+    """What scorers gave, by name."""
+    for scorer, score in given.items():
+        value = score["value"]
+        if isinstance(value, Mapping):
+            yield from ((f"{scorer}/{part}", inner) for part, inner in value.items())
+        else:
+            yield scorer, value
 
 
 def _read_attached(attached: Row, content: Any) -> str | None:
@@ -281,9 +302,10 @@ def find_lower_deepeval(cases: Iterable[Row]) -> list[str]:
 
 
 def read_ragas(rows: Rows, path: Path) -> Rows:
-    """Reads one text per row, with each column of numbers as the score of a metric."""
+    """Reads one text per row, with each column of numbers as the score of a metric. Other columns are passed on."""
     listed = list(rows)
     names = number_columns([row for _, row in listed], NO_METRICS)
+    read = [*names, *INDEX, "user_input", "response", "reference"]
     for line, row in listed:
         question = row["user_input"]
         if not isinstance(question, str) or question.startswith("[{"):
@@ -295,6 +317,5 @@ def read_ragas(rows: Rows, path: Path) -> Rows:
             "text": row["response"],
             "references": [] if is_missing(reference) else [reference],
             "scores": {name: to_number(row.get(name)) for name in names},
-            "retrieved_contexts": row.get("retrieved_contexts"),
         }
-        yield line, answer
+        yield line, answer | leave_out(row, read)

@@ -1,13 +1,14 @@
 """Recognises files of other evaluation tools by their keys or column names, and reports rows of another layout."""
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from core.errors import blame_file
-from data.columns import fold_name, fold_names, list_spellings
+from core.errors import InputError, blame_file, fault, setting
+from data.columns import USUAL_RATERS, fold_name, fold_names, list_spellings
 from data.formats import annotations, judgements, logs
 from data.formats.tool_file import Row, Rows, ToolFile, describe, iterate_objects, list_objects, refuse
 from data.records import Located, require_none
@@ -15,6 +16,8 @@ from data.table_files import TABLES
 from data.text_files import STANDARD, holds_objects_by_line, read_json
 
 log = logging.getLogger(__name__)
+OWN = frozenset({"text"})  # in no file of these tools
+LABELS = OWN | {"rating", "ratings", "score", "scores", "human", "judge", *USUAL_RATERS}
 ODD = (KeyError, TypeError, ValueError, IndexError, AttributeError)  # what a row of another layout raises
 
 
@@ -27,6 +30,8 @@ class Tool(NamedTuple):
     read: Callable[[Rows, Path], Rows]
     # which of its scores are better if they are lower
     find_lower: Callable[[Iterable[str], Path], list[str]] = lambda names, path: []
+    # with one of these beside the keys, or with their parts as in rating:fluency, a row is of our own format
+    own: Collection[str] = OWN
 
 
 TOOLS = (  # the first whose keys a row has reads the file
@@ -42,9 +47,8 @@ TOOLS = (  # the first whose keys a row has reads the file
         "instruction output_1 output_2 generator_1 generator_2 preference",
         judgements.read_alpaca_annotations,
     ),
-    Tool("alpaca_eval outputs", "instruction output generator", judgements.read_alpaca_outputs),
+    Tool("alpaca_eval outputs", "instruction output generator", judgements.read_alpaca_outputs, own=LABELS),
     Tool("MT-Bench pairs", "question_id model_1 model_2 g1_winner g2_winner", judgements.read_mt_pairs),
-    Tool("MT-Bench questions", "question_id category turns", judgements.refuse_questions),
     Tool("arena battles", "model_a model_b winner", judgements.read_battles),
     Tool("promptfoo results", "provider prompt testIdx success score", logs.read_promptfoo),
     Tool(
@@ -52,6 +56,7 @@ TOOLS = (  # the first whose keys a row has reads the file
         "user_input response",
         logs.read_ragas,
         lambda names, path: [name for name in names if name.startswith("noise_sensitivity")],
+        own=LABELS,
     ),
     Tool("chosen and rejected answers", "chosen rejected", judgements.read_chosen),
 )
@@ -98,9 +103,10 @@ def _read_path(path: Path) -> ToolFile | None:
 
 
 def _find_tool(row: Row) -> Tool | None:
-    """The tool whose keys a row has, in any spelling."""
+    """The tool whose keys a row has, in any spelling, without keys of our own."""
     keys = fold_names(row).keys() | row.keys()
-    return next((tool for tool in TOOLS if keys >= {*tool.keys.split()}), None)
+    names = {re.split("[:.]", key)[0] for key in keys}
+    return next((tool for tool in TOOLS if keys >= {*tool.keys.split()} and names.isdisjoint(tool.own)), None)
 
 
 def _read_document(document: Row, path: Path) -> ToolFile:
@@ -128,12 +134,19 @@ def _read_rows(rows: Located, path: Path) -> ToolFile | None:
     if tool is None:
         return None
     keys = {*tool.keys.split()}
+    layouts = {tuple(row): row for _, row in rows}.values()
+    if any(row.keys() >= keys and _find_tool(row) is None for row in layouts):
+        return None
     problems = list_spellings(name for name in first if fold_name(name) in keys)
     if problems:
         raise refuse(path, line, problems[0])
     if not first.keys() >= keys:
         rows = [(number, fold_names(row)) for number, row in rows]
-    return read_tool(tool, rows, path)
+    try:
+        return read_tool(tool, rows, path)
+    except InputError as error:
+        hint = f"its keys are those of {tool.name}: {setting('columns.text', 'COLUMN')} reads its rows as they stand"
+        raise InputError([*error.faults, fault(path, 0, hint)]) from error
 
 
 def read_tool(tool: Tool, rows: Rows, path: Path) -> ToolFile:

@@ -45,7 +45,7 @@ class ToolFile:
     ) -> "ToolFile":
         """Separates rows into texts, which get ids of their own, and judgements, the rows with `system_a`.
 
-        In a file with judgements, the text of a system for an input counts once. Rows without a text or a winner are
+        In a file with judgements, the text of a system for an input counts once. Rows without a text or a verdict are
         left out and counted. Scores of which lower is better are negated and renamed.
         """
         listed = list(rows)
@@ -58,7 +58,7 @@ class ToolFile:
                 first.setdefault((row["system"], row["group"]), (line, row))
             answers = [(line, {"id": f"{line}-{n}", **row}) for n, (line, row) in enumerate(first.values(), start=1)]
         texts = [(line, row) for line, row in answers if isinstance(row.get("text"), str)]
-        pairs = [(line, row) for line, row in judged if row["winner"] is not None]
+        pairs = [(line, row) for line, row in judged if row["winner"] is not None or "judges" in map(_stem, row)]
         missing = {"a text": len(answers) - len(texts), "a verdict": len(judged) - len(pairs)}
         left_out = [f"{count} without {what} left out" for what, count in missing.items() if count]
         named = list(_name_texts(texts, lower_is_better))
@@ -83,6 +83,11 @@ class ToolFile:
             systems = {row[side] for _, row in self.pairs for side in ("system_a", "system_b")}
             parts.append(f"{_count(len(self.pairs), 'judgement')} of {len(systems)} systems")
         return ", ".join(filter(None, [*parts, self.remark]))
+
+
+def _stem(key: str) -> str:
+    """The name of an object, of which a column may give a part, as in judges.gpt."""
+    return key.partition(".")[0]
 
 
 def _count(number: int, noun: str) -> str:
@@ -110,6 +115,12 @@ def _name_texts(texts: Located, lower_is_better: Collection[str]) -> Objects:
 def refuse(path: Path, line: int, what: str) -> InputError:
     """Makes the InputError for a file whose layout its reader does not know."""
     return InputError([fault(path, line, what)])
+
+
+def leave_out(row: Row, read: Collection[str]) -> Row:
+    """Returns what a row holds besides the keys that were read, without empty values and NaN."""
+    filled = {key: cell for key, cell in row.items() if cell != "" and (isinstance(cell, str) or not is_missing(cell))}
+    return {key: cell for key, cell in filled.items() if key not in read}
 
 
 def pick(row: Mapping[str, Any], *keys: str) -> Any:

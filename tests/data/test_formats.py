@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import judge
 from core.errors import InputError
 from data.formats.recognition import recognise
 from data.input_file import InputFile
@@ -275,7 +276,6 @@ REFUSED: Mapping[str, tuple[str, Content, str]] = {
     "another row": ("x.jsonl", [annotate(1.5), {"text": "x"}], ':2: .*"generator_1" is required'),
     "another preference": ("x.json", [annotate(0.5)], ':1: "preference" must be from 1 to 2'),
     "an unknown winner": ("x.jsonl", [pair("model_1", "old")], ':1: "g1_winner" and "g2_winner" must be'),
-    "questions": ("x.jsonl", [{"question_id": 1, "category": "c", "turns": ["a", "b"]}], "hold no answers"),
     "conversations": ("x.json", {"testCases": [], "conversationalTestCases": [{}]}, "conversational ones are not read"),
 }
 
@@ -550,3 +550,128 @@ def test_a_pipe_is_no_file(name: str, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / name)
     with pytest.raises(InputError, match=f"{name}: (no such file|the name of the file must end in)"):
         read_scored(tmp_path / name)
+
+
+OWN: Mapping[str, dict[str, Any]] = {
+    "labels": {"instruction": "Q", "output": "A", "generator": "m", "human": 5},
+    "a judge": {"user_input": "Q", "response": "A", "Judge": 1},
+    "one aspect": {"user_input": "Q", "response": "A", "rating:fluency": 5},
+    "ratings": {"user_input": "Q", "response": "A", "ratings": {"fluency": 5}},
+    "a rater": {"user_input": "Q", "response": "A", "annotator": 1, "quality": 5},
+    "flags": {"text": "A", "chosen": True, "rejected": False},
+    "dialogues": {"question_id": 1, "category": "c", "turns": ["Hi", "Hello"]},
+}
+
+
+@pytest.mark.parametrize("kind", OWN)
+def test_a_row_with_keys_of_our_own_is_not_of_a_tool(kind: str, tmp_path: Path) -> None:
+    row = {"id": "i", **OWN[kind], "note": "n"}
+    path = write(tmp_path, "x.jsonl", [row])
+    assert recognise(path) is None
+    (example,) = read_scored(path).examples
+    assert (example.id, example.extra["note"]) == ("i", "n")
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"instruction": "Q", "output": "A", "generator": "m"},
+        {"user_input": "Q", "response": "A", "model": "m", "question_id": 7, "nothing": math.nan, "reference": "R"},
+    ],
+)
+def test_keys_that_a_reader_does_not_know_are_passed_on(row: dict[str, Any], tmp_path: Path) -> None:
+    more = {"id": "i", "group": "g", "label": "l", "topic": "t"}
+    path = write(tmp_path, "x.jsonl", [{**row, **more}])
+    assert recognise(path) is not None
+    (example,) = read_scored(path).examples
+    assert {name: getattr(example, name) for name in ("id", "group", "label")} == {
+        "id": "i",
+        "group": "g",
+        "label": "l",
+    }
+    assert (example.text, example.context, example.system) == ("A", "Q", "m")
+    assert example.extra["topic"] == "t"
+    with pytest.raises(
+        InputError, match=r'needs "ratings".*columns=\{"ratings.ASPECT": "COLUMN"\} .* unread are .*topic'
+    ):
+        judge.agree(path, metrics=["word_count"])
+
+
+def test_a_refusal_names_the_setting_that_reads_the_rows_as_they_stand(tmp_path: Path) -> None:
+    path = write(tmp_path, "x.jsonl", [{"chosen": True, "rejected": False}])
+    with pytest.raises(InputError, match=r'chosen and rejected answers: columns=\{"text": "COLUMN"\} reads its rows'):
+        read_scored(path)
+
+
+BATTLE = {"question_id": 1, "model_a": "x", "model_b": "y", "winner": "model_a"}
+
+
+def test_verdicts_of_judges_and_lengths_beside_battles_are_read(tmp_path: Path) -> None:
+    header = "question_id,model_a,model_b,winner,judges.gpt,length_a,length_b,rater"
+    path = write(tmp_path, "x.csv", f"{header}\n1,x,y,model_a,b,17,8,ann\n2,x,y,,a,3,4,\n3,x,y,,,3,4,ann\n")
+    found = read_preferences(path)
+    np.testing.assert_array_equal(found.outcomes, [1, np.nan])
+    assert found.judges["gpt"].tolist() == [0, 1]
+    assert found.raters == ("ann", None)
+    assert found.lengths is not None
+    assert found.lengths.tolist() == [[17, 8], [3, 4]]
+    assert str(recognise(path)).endswith("2 judgements of 2 systems, 1 without a verdict left out")
+    path = write(tmp_path, "x.jsonl", [{**BATTLE, "judges": {"gpt": "b"}, "response_a": "A"}])
+    given, outputs = read_judged(path)
+    assert given is not None
+    assert given.judges["gpt"].tolist() == [0]
+    assert outputs is not None
+    assert [each.text for each in outputs.examples] == ["A"]
+
+
+def test_another_answer_of_a_system_makes_another_input(tmp_path: Path) -> None:
+    answers = [("one", "b"), ("two", "b"), ("one", "b"), ("one", "c"), ("two", "c")]
+    rows = [{**BATTLE, "response_a": one, "response_b": other} for one, other in answers]
+    given, outputs = read_judged(write(tmp_path, "x.jsonl", rows))
+    assert given is not None
+    assert given.inputs == ("1", "1 (2)", "1", "1 (3)", "1 (4)")
+    assert outputs is not None
+    texts = {(each.system, each.group): each.text for each in outputs.examples}
+    assert [(texts["x", group], texts["y", group]) for group in given.inputs] == answers
+
+
+def test_each_annotator_rates_once(tmp_path: Path) -> None:
+    """A second value does not replace the first; annotators without a name are several."""
+    data = {"answer": "So."}
+    twice = [mark(3, ("fluency", 1)), mark(3, ("fluency", 5))]
+    with pytest.raises(InputError, match=r"x.json:1: .* in Label Studio tasks, but here fluency by 3 has two values"):
+        recognise(write_tasks(tmp_path / "x.json", {"data": data, "annotations": twice}))
+    predictions = [predict("m", ("fluency", 1)), predict("m", ("fluency", 5))]
+    with pytest.raises(InputError, match="but here m has two values"):
+        recognise(write_tasks(tmp_path / "x.json", {"data": data, "predictions": predictions}))
+    nameless = [{"result": twice[0]["result"]}, {**twice[1], "completed_by": None}]
+    found = read_scored(write_tasks(tmp_path / "x.json", {"data": data, "annotations": nameless}))
+    assert found.raters["fluency"].tolist() == [[1], [5]]
+
+
+def test_letters_of_inspect_are_numbers_only_among_themselves(tmp_path: Path) -> None:
+    """C is correct beside I, P and N, but the third of the grades A to D."""
+    log = inspect()
+    grades = ["C", "A", "C"]
+    for one, other, sample in zip(["C", "I", None], grades, log["samples"], strict=True):
+        sample["scores"] = {"match": {"value": one}, "grade": {"value": other}}
+    found = recognise(write(tmp_path, "x.json", log))
+    assert str(found) == "Inspect log of t, 3 texts, match as score, scores of grade that are lists or words left out"
+
+
+def test_metrics_of_lm_eval_that_are_lists_are_said_to_be_left_out(tmp_path: Path) -> None:
+    rows = [sample(i, em=i, bleu=["a", "b"], acc=None, metrics=["em", "bleu", "acc"]) for i in range(2)]
+    line = "lm-eval samples, 2 texts, em as score, scores of bleu that are lists or words left out"
+    assert str(recognise(write(tmp_path, "samples_t_1.jsonl", rows))) == line
+
+
+def test_an_answer_that_is_no_text_ends(tmp_path: Path) -> None:
+    rows = [annotate(1.5, output_1=text) for text in (math.nan, "one", None)]
+    line = "alpaca_eval annotations, 4 texts, 3 judgements of 2 systems, 2 without a text left out"
+    assert str(recognise(write(tmp_path, "x.json", rows))) == line
+
+
+def test_one_row_with_labels_makes_a_file_our_own(tmp_path: Path) -> None:
+    rows = [{"user_input": "Q", "response": "A", **more} for more in ({}, {"human": 5})]
+    assert recognise(write(tmp_path, "x.jsonl", rows)) is None
+    assert read_scored(tmp_path / "x.jsonl").examples[1].extra == {"human": 5}

@@ -100,10 +100,17 @@ def test_what_is_no_judgement_is_refused_in_one_message(
 
 
 @pytest.mark.parametrize(
-    ("winners", "systems", "is_said"), [([0, 1, 1], "xy", True), ([0, 1, 1], "01", False), ([0, 1, 0.5], "xy", False)]
+    ("winners", "systems", "is_said"),
+    [
+        ([0, 1, 1], "xy", True),
+        ([0, 1, "tie"], "xy", True),
+        ([0, 1, 1], "01", False),
+        ([0, 1, 0.5], "xy", False),
+        ([0, 1, "a"], "xy", False),
+    ],
 )
 def test_winners_that_are_0_and_1_are_said_to_be_probabilities(
-    winners: list[float],
+    winners: list[Any],
     systems: str,
     is_said: bool,
     tmp_path: Path,
@@ -137,3 +144,21 @@ def test_raters_may_be_models_by_their_names(
     assert given.by_model is are_models
     notes = " ".join(given.notes)
     assert said in notes if said else "by name" not in notes
+
+
+def test_rows_without_a_length_are_left_out_of_what_is_said_about_lengths(tmp_path: Path) -> None:
+    path = tmp_path / "x.csv"
+    header = "group,system_a,system_b,winner,judges.gpt,length_a,length_b\n"
+    rows = [f"g{i},x,y,{'ab'[i % 2]},{'ab'[i // 2 % 2]},{i * 7 % 5 + 1},{i * 3 % 4 + 1}\n" for i in range(20)]
+    path.write_text(header + "".join(rows) + "g,x,y,a,a,,3\n")
+    found = read_preferences(path)
+    assert found.lengths is not None
+    assert len(found.lengths) == 21
+    note = "x.csv: 1 row without both lengths left out of what is said about lengths"
+    assert found.notes == (note,)
+    path.write_text(header + "".join(rows))
+    whole = judge.prefer(path)
+    path.write_text(header + "".join(rows) + "g,x,y,,a,,3\n")
+    assert [table.title for table in judge.prefer(path).tables] == [table.title for table in whole.tables]
+    path.write_text(header + "g,x,y,a,a,,3\n")
+    assert read_preferences(path).lengths is None
