@@ -520,3 +520,9 @@ def test_numbers_that_are_several_tokens_are_refused(toy_chat_model: Path, tmp_p
     split.save_pretrained(folder)
     with pytest.raises(SettingError, match=r"must end at 9 or less, since model=.* takes 10 for several tokens"):
         LLMJudge.from_settings(str(folder), rubric=str(tmp_path / "r.yaml"))
+
+
+def test_the_beginning_of_a_number_weighs_nothing() -> None:
+    digit, whole = token(0, "9", p9=0.5, p1=0.49), token(0, "9", p9=0.5, p10=0.5)
+    found = [rate(reply("9", chosen=[each]), "number", (1, 10)) for each in (digit, whole)]
+    assert found == [9, pytest.approx(9.5)]
