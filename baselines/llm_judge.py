@@ -217,7 +217,7 @@ class LLMJudge(BaseMetric):
     def _ask_all(self, questions: Sequence[Question]) -> list[Judged]:
         """The model's answer to every question.
 
-        Raises OutsideError where the endpoint answered none, and where more than a few answers were lost.
+        Raises OutsideError where the endpoint answered none, and as soon as more than a few answers are lost.
         """
         faults: list[ChatFault] = []
         answers: dict[int, Judged] = {}
@@ -228,9 +228,9 @@ class LLMJudge(BaseMetric):
             for place, reply in replies:
                 if isinstance(reply, ChatFault):
                     faults.append(reply)
+                    check_faults(faults, len(questions))
                 answers[place] = judge_reply(reply, questions[place])
                 advance(1)
-        check_faults(faults, len(questions))
         return [answers[place] for place in range(len(questions))]
 
 

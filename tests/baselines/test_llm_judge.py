@@ -27,7 +27,7 @@ from baselines.local_chat import LocalChat
 from baselines.readings import rate
 from baselines.replies import ChatFault, ChosenToken, Reply
 from baselines.rubrics import read_rubric
-from core.errors import InputError, SettingError
+from core.errors import InputError, OutsideError, SettingError
 from core.example import Example
 
 TEXTS = [Example("a", text="good text"), Example("b", text="bad text")]
@@ -55,7 +55,7 @@ def ask(chat: LocalChat, text: str) -> Reply:
 class Scripted:
     """Answers by a function of the question."""
 
-    answer: Callable[[str], Reply]
+    answer: Callable[[str], Reply | ChatFault]
     name: str = "scripted"
     depends: dict[str, Any] = field(default_factory=dict)
     asked: list[str] = field(default_factory=list)
@@ -526,3 +526,10 @@ def test_the_beginning_of_a_number_weighs_nothing() -> None:
     digit, whole = token(0, "9", p9=0.5, p1=0.49), token(0, "9", p9=0.5, p10=0.5)
     found = [rate(reply("9", chosen=[each]), "number", (1, 10)) for each in (digit, whole)]
     assert found == [9, pytest.approx(9.5)]
+
+
+def test_lost_answers_end_a_run_before_everything_is_asked() -> None:
+    chat = Scripted(lambda _: reply("4") if len(chat.asked) <= 20 else ChatFault("late", "timeout", passes=True))
+    with pytest.raises(OutsideError, match="6 of 500 answers are lost, the last one because late"):
+        coherence(chat).score([Example(str(i), text=f"text {i}") for i in range(500)])
+    assert len(chat.asked) == 26
