@@ -31,6 +31,7 @@ from core.errors import InputError, OutsideError, SettingError
 from core.example import Example
 
 TEXTS = [Example("a", text="good text"), Example("b", text="bad text")]
+NAN = pytest.approx(math.nan, nan_ok=True)
 
 
 def reply(text: str, prompt_tokens: int = 0, answer_tokens: int = 0, chosen: Sequence[ChosenToken] = ()) -> Reply:
@@ -533,3 +534,14 @@ def test_lost_answers_end_a_run_before_everything_is_asked() -> None:
     with pytest.raises(OutsideError, match="6 of 500 answers are lost, the last one because late"):
         coherence(chat).score([Example(str(i), text=f"text {i}") for i in range(500)])
     assert len(chat.asked) == 26
+
+
+def test_equal_questions_share_an_answer(tmp_path: Path) -> None:
+    (tmp_path / "r.yaml").write_text("one: &a {instruction: 'How good?', levels: {1: , 5: }}\ntwo: *a\n")
+    chat = Scripted(lambda _: reply(f"Two: {len(chat.asked) + 1}"))
+    judge = LLMJudge(chat, (), str(tmp_path / "r.yaml"), kept=tmp_path / "kept")
+    for _ in range(2):
+        found = judge.score([TEXTS[0]] * 3)
+        assert {name: column.tolist() for name, column in found.values.items()} == {"one": [NAN] * 3, "two": [3] * 3}
+        judge = replace(judge)
+    assert len(chat.asked) == 2
