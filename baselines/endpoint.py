@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 GIVEN_UP = 20  # questions without an answer for the same cause, before any answer
 SHORTEST_SECRET = 12  # characters: many local servers take a word as key, which an answer may have by chance
 REFUSED = {"400", "422", "501"}  # statuses of an endpoint that does not take a setting
+DENIED = {"401": "refuses the key in {key}", "403": "refuses the key in {key}", "404": "has no model {model}"}
 TOP = 20  # alternatives asked for; the most that hosted endpoints give
 ANSWERED = ""  # no cause of a fault
 TRIAL = Question("Answer with the number 1.")
@@ -172,12 +173,21 @@ class EndpointChat:
         pool.shutdown()
 
     def _post(self, question: Question, has_probabilities: bool) -> Completion:
-        """The answer to a question. Raises ChatFault without secrets, and errors as `Poster.post` does."""
+        """The answer to a question. Raises ChatFault without secrets, and OutsideError as `Poster.post` does.
+
+        Raises SettingError if the endpoint refuses the key or the model, and not one question for its text.
+        """
         body = self._body(question, has_probabilities)
         try:
             return read_completion(self.poster.post(body))
         except ChatFault as fault:
-            raise ChatFault(self._show(str(fault)), fault.cause, fault.passes) from None
+            said = ChatFault(self._show(str(fault)), fault.cause, fault.passes)
+        if said.cause in DENIED:
+            if question == TRIAL:
+                what = DENIED[said.cause].format(key=self.key_variable, model=self.name)
+                raise SettingError(f"{self.place} {what} ({said.cause})")
+            self._post(TRIAL, has_probabilities=False)
+        raise said
 
     def _redact(self, reply: Reply) -> Reply:
         """The reply without secrets. Where there was one, its tokens are dropped, as they spell it in parts."""

@@ -378,7 +378,7 @@ def test_a_wrong_key_or_model_ends_the_run(serve: Serve, status: int, message: s
     server = serve(answer_with(status, '{"error": {"message": "no"}}'))
     with pytest.raises(SettingError, match=message):
         chat(server.url, retries=2).ask(GOOD)
-    assert len(server.requests) == 1
+    assert len(server.requests) == 2
 
 
 # ---- pauses, and answers that are lost ------------------------------------------------------------------------------
@@ -580,3 +580,19 @@ def test_ctrl_c_ends_a_run_at_once(serve: Serve, waiting: str) -> None:
     assert took < 4
     served.answers[:] = [complete("4")]
     assert judge.score(TEXTS).values["coherence"].tolist() == [4, 4]
+
+
+@pytest.mark.parametrize("status", [401, 403, 404])
+@pytest.mark.parametrize("logprobs", [True, False])
+def test_a_text_that_an_endpoint_refuses_ends_no_run(serve: Serve, status: int, logprobs: bool) -> None:
+    """Not the first one either, unless the endpoint refuses the test question too."""
+    flagged, good = answer_with(status, "input was flagged"), complete("4")
+
+    def answer(handler: BaseHTTPRequestHandler) -> None:
+        said = server.requests[-1]["messages"][0]["content"]
+        (flagged if "good" in said else good)(handler)
+
+    server = serve(answer)
+    found = coherence(server.url, logprobs=logprobs).score([*TEXTS, Example("c", text="good too")])
+    assert found.values["coherence"].tolist() == [NAN, 4, NAN]
+    assert found.reasons[0] == f"coherence: the endpoint failed with status {status}: input was flagged"
