@@ -457,6 +457,10 @@ REFUSED = {
     "a refusal": ({"message": {"content": None, "refusal": "I cannot rate this."}}, "refused: I cannot rate this"),
     "a filter": ({"message": {"content": ""}, "finish_reason": "content_filter"}, "filter withheld the answer"),
     "nothing": ({"message": {"content": None}}, "the judge gave no number from 1 to 5"),
+    "a filter's cut": (
+        {"message": {"content": "Of 2 parts.\n4"}, "finish_reason": "content_filter"},
+        "the judge's answer was cut",
+    ),
 }
 
 
