@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import field
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlsplit
 
@@ -18,6 +19,7 @@ from core.errors import OutsideError, SettingError, printable
 from core.extras import suggest_extra
 from core.hosts import check_network
 from core.settings import Count, NonNegative, Positive, Size, checked_dataclass
+from core.stages import Stages
 
 if TYPE_CHECKING:
     from baselines.posting import Poster
@@ -56,6 +58,8 @@ class EndpointChat:
     logprobs: bool = True
     # further keys of the request's body, such as {reasoning_effort: low}
     extra: dict[str, Any] | None = None
+    # a folder of stages, which keeps whether the endpoint gives probabilities; None keeps nothing
+    kept: Path | None = None
     # questions by the cause of their faults; those that were answered have none
     outcomes: Counter[str] = field(
         default_factory=Counter,
@@ -90,23 +94,32 @@ class EndpointChat:
     @property
     def depends(self) -> dict[str, Any]:
         """The settings that change answers, by name. Raises errors as `gives_probabilities` does."""
+        return {**self._asked, "logprobs": self.gives_probabilities}
+
+    @property
+    def _asked(self) -> dict[str, Any]:
         return {
             "model": self.name,
             "endpoint": self.place,
             "answer_tokens": self.answer_tokens,
             "temperature": self.temperature,
             "extra": self.extra,
-            "logprobs": self.gives_probabilities,
         }
 
     @cached_property
     def gives_probabilities(self) -> bool:
-        """Whether the endpoint is asked for probabilities, and gives them to a test question.
+        """Whether the endpoint is asked for probabilities, and gives them to a test question, now or in an earlier run.
 
         Raises OutsideError if it does not answer, SettingError if it refuses the key or the model.
         """
         if not self.logprobs:
             return False
+        if self.kept is None:
+            return self._try_probabilities()
+        cache = Stages(self.kept).open_cache("logprobs", self._asked, code=[EndpointChat])
+        return cache.get(TRIAL.key, self._try_probabilities)
+
+    def _try_probabilities(self) -> bool:
         try:
             return self._post(TRIAL, has_probabilities=True).has_probabilities
         except ChatFault as fault:

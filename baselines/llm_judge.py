@@ -101,8 +101,9 @@ class LLMJudge(BaseMetric):
         names = choose_aspects(rubric, aspects)
         asked = read_rubric(rubric, names)  # before a model is loaded
         read_prompt(prompt)
+        kept = None if cache is None else Path(cache)
         if base_url is not None:
-            chat: Chat = EndpointChat(model, base_url, **asking)
+            chat: Chat = EndpointChat(model, base_url, kept=kept, **asking)
         else:
             refuse_asking({"explain": explain, **asking})
             from baselines.local_chat import LocalChat  # an endpoint needs no torch
@@ -117,7 +118,7 @@ class LLMJudge(BaseMetric):
             parallel=parallel,
             prompt=prompt,
             explain=explain,
-            kept=None if cache is None else Path(cache),
+            kept=kept,
         )
 
     @cached_property

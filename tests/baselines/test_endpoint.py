@@ -600,3 +600,20 @@ def test_a_text_that_an_endpoint_refuses_ends_no_run(serve: Serve, status: int, 
     found = coherence(server.url, logprobs=logprobs).score([*TEXTS, Example("c", text="good too")])
     assert found.values["coherence"].tolist() == [NAN, 4, NAN]
     assert found.reasons[0] == f"coherence: the endpoint failed with status {status}: input was flagged"
+
+
+@pytest.mark.parametrize("alternatives", [[("4", -0.1), ("3", -2.5)], None])
+def test_kept_replies_need_no_endpoint(
+    serve: Serve, tmp_path: Path, alternatives: list[tuple[Any, Any]] | None
+) -> None:
+    server = serve(complete("4", alternatives))
+    first, again, more = (
+        load_metric("llm_judge", model="toy", base_url=server.url, cache=str(tmp_path)) for _ in range(3)
+    )
+    found = first.score(TEXTS)
+    assert len(server.requests) == 3
+    same = again.score(TEXTS)
+    assert len(server.requests) == 3
+    assert (same.signature, same.values["coherence"].tolist()) == (found.signature, found.values["coherence"].tolist())
+    more.score([*TEXTS, Example("c", text="fair text")])
+    assert ["logprobs" in request for request in server.requests] == [True, *[alternatives is not None] * 3]
