@@ -101,6 +101,8 @@ class LLMJudge(BaseMetric):
         names = choose_aspects(rubric, aspects)
         asked = read_rubric(rubric, names)  # before a model is loaded
         read_prompt(prompt)
+        if explain and prompt is not None:
+            raise SettingError(f"explain has no effect on prompt={prompt}: ask for reasons in the prompt")
         kept = None if cache is None else Path(cache)
         if base_url is not None:
             chat: Chat = EndpointChat(model, base_url, kept=kept, **asking)

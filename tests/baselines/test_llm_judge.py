@@ -357,6 +357,7 @@ def test_bad_rubrics(tmp_path: Path, content: str | bytes, what: str) -> None:
         ({"temperature": 0.7}, "temperature: these settings need an endpoint, but there is no base_url"),
         ({"base_url": 8000}, "base_url must be a valid string, but is 8000"),
         ({"rubric": 5}, "5: no such file"),
+        ({"prompt": str(EXAMPLES / "geval.txt"), "explain": True}, "explain has no effect on prompt=.*geval.txt"),
     ],
 )
 def test_bad_settings(settings: dict[str, Any], what: str) -> None:
