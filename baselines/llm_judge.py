@@ -176,6 +176,7 @@ class LLMJudge(BaseMetric):
             signature("llm_judge_pairs", libraries=(), **self.settings),
             name=self.chat.name,
             answers=tuple(answers),
+            has_probabilities=bool(self.settings["logprobs"]),
         )
 
     def _find_aspect_of_pairs(self) -> Aspect:

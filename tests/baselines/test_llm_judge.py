@@ -546,3 +546,10 @@ def test_equal_questions_share_an_answer(tmp_path: Path) -> None:
         assert {name: column.tolist() for name, column in found.values.items()} == {"one": [NAN] * 3, "two": [3] * 3}
         judge = replace(judge)
     assert len(chat.asked) == 2
+
+
+@pytest.mark.parametrize(("logprobs", "outcome"), [(True, 0.75), (False, 0.5)])
+def test_a_probability_of_one_is_no_plain_verdict(logprobs: bool, outcome: float) -> None:
+    """The judge says A without doubt, and in the other order C."""
+    chat = Scripted(lambda _: reply("AC"[len(chat.asked) - 1]), depends={"logprobs": logprobs})
+    assert coherence(chat).compare([(TEXTS[0], TEXTS[1])]).outcomes.tolist() == [outcome]
