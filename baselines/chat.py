@@ -27,7 +27,7 @@ class Question:
     @property
     def key(self) -> str:
         """Names the question in a cache."""
-        return fingerprint(self.text)
+        return fingerprint(self)
 
 
 class Chat(Protocol):

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import field
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlsplit
 
@@ -18,6 +19,7 @@ from core.errors import OutsideError, SettingError, printable
 from core.extras import suggest_extra
 from core.hosts import check_network
 from core.settings import Count, NonNegative, Positive, Size, checked_dataclass
+from core.stages import Stages
 
 if TYPE_CHECKING:
     from baselines.posting import Poster
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
 GIVEN_UP = 20  # questions without an answer for the same cause, before any answer
 SHORTEST_SECRET = 12  # characters: many local servers take a word as key, which an answer may have by chance
 REFUSED = {"400", "422", "501"}  # statuses of an endpoint that does not take a setting
+DENIED = {"401": "refuses the key in {key}", "403": "refuses the key in {key}", "404": "has no model {model}"}
 TOP = 20  # alternatives asked for; the most that hosted endpoints give
 ANSWERED = ""  # no cause of a fault
 TRIAL = Question("Answer with the number 1.")
@@ -55,6 +58,8 @@ class EndpointChat:
     logprobs: bool = True
     # further keys of the request's body, such as {reasoning_effort: low}
     extra: dict[str, Any] | None = None
+    # a folder of stages, which keeps whether the endpoint gives probabilities; None keeps nothing
+    kept: Path | None = None
     # questions by the cause of their faults; those that were answered have none
     outcomes: Counter[str] = field(
         default_factory=Counter,
@@ -89,23 +94,32 @@ class EndpointChat:
     @property
     def depends(self) -> dict[str, Any]:
         """The settings that change answers, by name. Raises errors as `gives_probabilities` does."""
+        return {**self._asked, "logprobs": self.gives_probabilities}
+
+    @property
+    def _asked(self) -> dict[str, Any]:
         return {
             "model": self.name,
             "endpoint": self.place,
             "answer_tokens": self.answer_tokens,
             "temperature": self.temperature,
             "extra": self.extra,
-            "logprobs": self.gives_probabilities,
         }
 
     @cached_property
     def gives_probabilities(self) -> bool:
-        """Whether the endpoint is asked for probabilities, and gives them to a test question.
+        """Whether the endpoint is asked for probabilities, and gives them to a test question, now or in an earlier run.
 
         Raises OutsideError if it does not answer, SettingError if it refuses the key or the model.
         """
         if not self.logprobs:
             return False
+        if self.kept is None:
+            return self._try_probabilities()
+        cache = Stages(self.kept).open_cache("logprobs", self._asked, code=[EndpointChat])
+        return cache.get(TRIAL.key, self._try_probabilities)
+
+    def _try_probabilities(self) -> bool:
         try:
             return self._post(TRIAL, has_probabilities=True).has_probabilities
         except ChatFault as fault:
@@ -172,12 +186,21 @@ class EndpointChat:
         pool.shutdown()
 
     def _post(self, question: Question, has_probabilities: bool) -> Completion:
-        """The answer to a question. Raises ChatFault without secrets, and errors as `Poster.post` does."""
+        """The answer to a question. Raises ChatFault without secrets, and OutsideError as `Poster.post` does.
+
+        Raises SettingError if the endpoint refuses the key or the model, and not one question for its text.
+        """
         body = self._body(question, has_probabilities)
         try:
             return read_completion(self.poster.post(body))
         except ChatFault as fault:
-            raise ChatFault(self._show(str(fault)), fault.cause, fault.passes) from None
+            said = ChatFault(self._show(str(fault)), fault.cause, fault.passes)
+        if said.cause in DENIED:
+            if question == TRIAL:
+                what = DENIED[said.cause].format(key=self.key_variable, model=self.name)
+                raise SettingError(f"{self.place} {what} ({said.cause})")
+            self._post(TRIAL, has_probabilities=False)
+        raise said
 
     def _redact(self, reply: Reply) -> Reply:
         """The reply without secrets. Where there was one, its tokens are dropped, as they spell it in parts."""

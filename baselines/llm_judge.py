@@ -6,7 +6,7 @@ Pairs are shown in both orders, because such judges prefer a position (Zheng et 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -101,8 +101,11 @@ class LLMJudge(BaseMetric):
         names = choose_aspects(rubric, aspects)
         asked = read_rubric(rubric, names)  # before a model is loaded
         read_prompt(prompt)
+        if explain and prompt is not None:
+            raise SettingError(f"explain has no effect on prompt={prompt}: ask for reasons in the prompt")
+        kept = None if cache is None else Path(cache)
         if base_url is not None:
-            chat: Chat = EndpointChat(model, base_url, **asking)
+            chat: Chat = EndpointChat(model, base_url, kept=kept, **asking)
         else:
             refuse_asking({"explain": explain, **asking})
             from baselines.local_chat import LocalChat  # an endpoint needs no torch
@@ -117,7 +120,7 @@ class LLMJudge(BaseMetric):
             parallel=parallel,
             prompt=prompt,
             explain=explain,
-            kept=None if cache is None else Path(cache),
+            kept=kept,
         )
 
     @cached_property
@@ -148,8 +151,7 @@ class LLMJudge(BaseMetric):
         lacking = [lacks(first) or lacks(second) for first, second in pairs]
         orders = [ask_in_both_orders(aspect, *pair) for pair in pairs]
         readable = [both for both, lack in zip(orders, lacking, strict=True) if not lack]
-        asked = list(dict.fromkeys(chain.from_iterable(readable)))
-        by_question = dict(zip(asked, self._ask_all(asked), strict=True))
+        by_question = self._ask_all(chain.from_iterable(readable))
         answers: list[PairAnswer] = []
         for pair, is_reversed in product(range(len(pairs)), (False, True)):
             question = orders[pair][is_reversed]
@@ -174,6 +176,7 @@ class LLMJudge(BaseMetric):
             signature("llm_judge_pairs", libraries=(), **self.settings),
             name=self.chat.name,
             answers=tuple(answers),
+            has_probabilities=bool(self.settings["logprobs"]),
         )
 
     def _find_aspect_of_pairs(self) -> Aspect:
@@ -190,11 +193,9 @@ class LLMJudge(BaseMetric):
 
         Raises SettingError if the endpoint refuses the key or the model.
         """
-        asked = [ask_rating(aspect, example) for aspect, example in product(self.asked.values(), examples)]
-        judged = self._ask_all(asked)
-        columns: dict[str, list[Judged]] = {}
-        for number, aspect in enumerate(self.asked):
-            columns[aspect] = judged[number * len(examples) : (number + 1) * len(examples)]
+        asked = {name: [*map(partial(ask_rating, aspect), examples)] for name, aspect in self.asked.items()}
+        judged = self._ask_all(chain.from_iterable(asked.values()))
+        columns = {name: [*map(judged.__getitem__, questions)] for name, questions in asked.items()}
         rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
         return Scores(
             {aspect: np.array([answer.verdict for answer in answers]) for aspect, answers in columns.items()},
@@ -214,24 +215,25 @@ class LLMJudge(BaseMetric):
             "source": fingerprint(depends),
         }
 
-    def _ask_all(self, questions: Sequence[Question]) -> list[Judged]:
-        """The model's answer to every question.
+    def _ask_all(self, questions: Iterable[Question]) -> dict[Question, Judged]:
+        """The model's answer to every question; equal ones are asked once.
 
-        Raises OutsideError where the endpoint answered none, and where more than a few answers were lost.
+        Raises OutsideError where the endpoint answered none, and as soon as more than a few answers are lost.
         """
+        asked = list(dict.fromkeys(questions))
         faults: list[ChatFault] = []
-        answers: dict[int, Judged] = {}
+        answers: dict[Question, Judged] = {}
         with (
-            step("asking", len(questions)) as advance,
-            closing(ask_once(self.chat, questions, self.parallel, self.cache)) as replies,
+            step("asking", len(asked)) as advance,
+            closing(ask_once(self.chat, asked, self.parallel, self.cache)) as replies,
         ):
             for place, reply in replies:
                 if isinstance(reply, ChatFault):
                     faults.append(reply)
-                answers[place] = judge_reply(reply, questions[place])
+                    check_faults(faults, len(asked))
+                answers[asked[place]] = judge_reply(reply, asked[place])
                 advance(1)
-        check_faults(faults, len(questions))
-        return [answers[place] for place in range(len(questions))]
+        return answers
 
 
 def refuse_asking(asking: Mapping[str, Any]) -> None:

@@ -18,7 +18,7 @@ import httpx2
 import openai
 
 from baselines.replies import ChatFault
-from core.errors import OutsideError, SettingError
+from core.errors import OutsideError
 from core.hosts import is_this_machine
 
 LARGEST = 2**24  # bytes of an answer: a token with its alternatives takes some 2,000
@@ -115,7 +115,6 @@ class Poster:
         retries: int,
     ) -> None:
         self.place = place
-        self.key_variable = key_variable
         self.retries = retries
         self.is_reached = False
         parts = urlsplit(base_url)
@@ -144,8 +143,7 @@ class Poster:
     def post(self, body: dict[str, Any]) -> bytes:
         """Asks a question; returns the body of the answer.
 
-        Raises ChatFault where no whole answer comes, OutsideError where no connection was ever made, SettingError for a
-        key or a model that the endpoint refuses.
+        Raises ChatFault where no whole answer comes, OutsideError where no connection was ever made.
         """
         retries = self.retries if self.is_reached else min(self.retries, FEW_RETRIES)
         client = self.client.with_options(max_retries=retries)
@@ -153,7 +151,7 @@ class Poster:
             answer = client.post("/chat/completions", body=body, cast_to=httpx2.Response)
         except openai.APIStatusError as error:
             self.is_reached = True
-            raise self._find_fault(error.status_code, error.response.text, body["model"]) from None
+            raise find_fault(error.status_code, error.response.text) from None
         except AnswerError as error:
             raise ChatFault(str(error), error.cause, passes=error.cause == "timeout") from None
         except openai.APIConnectionError as error:
@@ -165,19 +163,11 @@ class Poster:
         self.is_reached = True
         return answer.content
 
-    def _find_fault(
-        self,
-        status: int,
-        said: str,
-        model: str,
-    ) -> Exception:
-        """What a status says: a SettingError where it says so of every question."""
-        if status in (401, 403):
-            return SettingError(f"{self.place} refuses the key in {self.key_variable} ({status})")
-        if status == 404:
-            return SettingError(f"{self.place} has no model {model} (404)")
-        if status < 400:
-            what = "sends the question elsewhere, which is not followed: set base_url to the endpoint itself"
-            return ChatFault(f"the endpoint {what} ({status})", str(status))
-        passes = status in AGAIN or status >= 500
-        return ChatFault(f"the endpoint failed with status {status}: {said}", str(status), passes)
+
+def find_fault(status: int, said: str) -> ChatFault:
+    """Finds what a status says, besides the words of the endpoint."""
+    if status < 400:
+        what = "sends the question elsewhere, which is not followed: set base_url to the endpoint itself"
+        return ChatFault(f"the endpoint {what} ({status})", str(status))
+    passes = status in AGAIN or status >= 500
+    return ChatFault(f"the endpoint failed with status {status}: {said}", str(status), passes)

@@ -82,7 +82,8 @@ def rate(
     """The verdict of an answer, or how many verdicts it has instead of one; with probabilities, the expected verdict.
 
     The numbers of the scale, 1 for yes and 0 for no, or 1 for A and 0 for B, are weighted by the probabilities that
-    their tokens had where the token of the verdict was chosen. A tie stays one.
+    their tokens had where the token of the verdict was chosen. A tie stays one. If the scale ends beyond 9, a number of
+    several digits must be among those tokens: else "1" may be the beginning of "10", and nothing is weighted.
 
     >>> four = (("4", math.log(0.6)), ("5", math.log(0.2)), ("!", math.log(0.2)))
     >>> rate(Reply(text="4", chosen=(ChosenToken(place=0, token="4", likeliest=four),)), "number", (1, 5))
@@ -103,6 +104,9 @@ def rate(
     levels = list_levels(form, scale)
     token = next((token for token in reply.chosen if stands_at(token, verdict.place)), None)
     if token is None or levels.get(to_word(token.token)) != verdict.value:
+        return verdict.value
+    likely = levels.keys() & {to_word(other) for other, _ in token.likeliest}
+    if scale[1] > 9 and max(map(len, likely), default=0) < 2:
         return verdict.value
     total = 0.0
     weighted = 0.0

@@ -53,7 +53,7 @@ class Reply(Record):
     # what the question and the answer cost
     prompt_tokens: int = 0
     answer_tokens: int = 0
-    # whether the answer ended at the greatest number of tokens
+    # whether the answer ended at the greatest number of tokens, or at the endpoint's filter
     is_cut: bool = False
     # what the endpoint says in place of an answer: a refusal or its filter
     instead: str = ""
@@ -135,7 +135,7 @@ class Completion(Record):
             chosen=tuple(find_chosen(self, content, len(text) - len(content))),
             prompt_tokens=self.prompt_tokens,
             answer_tokens=self.answer_tokens,
-            is_cut=self.finish_reason == "length",
+            is_cut=self.finish_reason in ("length", "content_filter"),
             instead=instead,
         )
 

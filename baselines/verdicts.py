@@ -86,7 +86,7 @@ def read_verdict(
     """Reads the verdict of an answer; a Lack says how many verdicts there are instead of one.
 
     A number lies on the scale. `label` is a further label, such as the name of what was asked about. Of an answer that
-    was cut before its end only the first line counts.
+    was cut before its end only the first line counts, and no number there that may be the beginning of a longer one.
 
     >>> read_verdict("It has 2 faults. Rating: 4", "number", (1, 5))
     Verdict(value=4.0, place=25)
@@ -128,8 +128,8 @@ def read_lines(
         if lines[1:] and body[lines[1][0]].islower():
             return "no"
         rivals += [*whole[1:], *grammar.mention.finditer(body, lines[0][1])]
-    verdict = to_value(chosen, scale)
-    if any(rival and to_value(rival, scale) != verdict for rival in rivals):
+    verdict = to_value(chosen, scale, is_cut)
+    if any(rival and to_value(rival, scale, is_cut) != verdict for rival in rivals):
         return "more than one"
     return "no" if verdict is None else Verdict(verdict, chosen.start("value"))
 
@@ -140,8 +140,8 @@ def hide_quotes(answer: str) -> str:
     return re.sub(r":\s++", lambda gap: gap[0].replace("\n", " "), unquoted.translate(MARKUP | WIDE))
 
 
-def to_value(found: re.Match[str], scale: tuple[int, int]) -> float | None:
-    """Returns the value of a verdict; None for a number that is not on the scale."""
+def to_value(found: re.Match[str], scale: tuple[int, int], is_cut: bool = False) -> float | None:
+    """Returns the value of a verdict; None for a number that is not on the scale, or that may go on behind a cut."""
     said = found["value"].lower()
     words = CHOICES | IS_YES
     if said in words:
@@ -149,7 +149,8 @@ def to_value(found: re.Match[str], scale: tuple[int, int]) -> float | None:
     value = float(said.replace(",", "."))
     low, high = scale
     is_of_the_scale = found["most"] is None or int(found["most"]) == high
-    return value if is_of_the_scale and low <= value <= high else None
+    may_go_on = is_cut and found.end("value") == len(found.string) and 0 < 10 * value <= high
+    return value if is_of_the_scale and low <= value <= high and not may_go_on else None
 
 
 def read_object(

@@ -322,7 +322,7 @@ class Verdicts:
     """The verdicts of a judge on n pairs of outputs, each shown in both orders."""
 
     # whether the output that is shown first is preferred, of shape (n, 2), for the order as asked and the reverse
-    # order: 1, 0, .5 for a tie, between them by how probable it was, NaN if there is no answer
+    # order: 1, 0, .5 for a tie, NaN if there is no answer; with `has_probabilities` also how probable it was
     first: Floats
     # why there is no outcome, else None
     reasons: Sequence[str | None]
@@ -331,6 +331,8 @@ class Verdicts:
     name: str = JUDGE
     # every question with its answer, of a judge that keeps them
     answers: tuple[PairAnswer, ...] = ()
+    # whether the judge gives probabilities, which may be 1 or 0, too
+    has_probabilities: bool = False
 
     @property
     def by_judge(self) -> dict[str, Floats]:
@@ -340,24 +342,25 @@ class Verdicts:
     @property
     def outcomes(self) -> Floats:
         """The outcome of each pair from both orders, of shape (n,); see `settle_orders`."""
-        return settle_orders(self.first)
+        return settle_orders(self.first, self.has_probabilities)
 
 
-def settle_orders(first: Floats) -> Floats:
-    """Finds the outcomes of pairs that were shown in both orders; `first` is that of `Verdicts`.
+def settle_orders(first: Floats, has_probabilities: bool) -> Floats:
+    """Finds the outcomes of pairs that were shown in both orders; the arguments are those of `Verdicts`.
 
     If a judge gives probabilities, the outcome is their mean over both orders. Of plain verdicts it is 1 or 0 if both
     orders agree on the winner, and .5 if they do not. NaN if an answer is missing.
 
-    >>> settle_orders(np.array([[1, 0], [1, 1], [1, 0.5], [0.9, 0.8], [0.9, 0.5]])).round(2).tolist()
-    [1.0, 0.5, 0.5, 0.55, 0.7]
+    >>> settle_orders(np.array([[1, 0], [1, 1], [1, 0.5]]), has_probabilities=False).tolist()
+    [1.0, 0.5, 0.5]
+    >>> settle_orders(np.array([[0.9, 0.8], [1, 0.5]]), has_probabilities=True).round(2).tolist()
+    [0.55, 0.75]
     """
     as_asked = first[:, 0]
     turned = 1 - first[:, 1]
-    is_bare = np.isin(first, OUTCOMES).all(axis=1)
-    agreed = np.where(as_asked == turned, as_asked, 0.5)
     mean = (as_asked + turned) / 2
-    return np.where(is_bare, agreed, mean)
+    is_settled = has_probabilities | (as_asked == turned) | np.isnan(mean)
+    return np.where(is_settled, mean, 0.5)
 
 
 def position_effect(first: Floats, inputs: Sequence[str]) -> Estimate:

@@ -365,7 +365,7 @@ def test_a_wrong_key_or_model_ends_the_run(serve: Serve, status: int, message: s
     server = serve(answer_with(status, '{"error": {"message": "no"}}'))
     with pytest.raises(SettingError, match=message):
         chat(server.url, retries=2).ask(GOOD)
-    assert len(server.requests) == 1
+    assert len(server.requests) == 2
 
 
 # ---- pauses, and answers that are lost ------------------------------------------------------------------------------
@@ -432,18 +432,22 @@ def test_lost_answers_are_asked_for_by_the_next_run(serve: Serve, tmp_path: Path
 def test_a_run_that_loses_more_than_a_few_answers_fails(serve: Serve, tmp_path: Path) -> None:
     good, busy = complete("4"), answer_with(503, "{}")
     server = serve(*[good, busy] * 4, good)
-    texts = [Example(str(i), text=f"text {i}") for i in range(10)]
-    with pytest.raises(OutsideError, match=r"4 of 10 answers are lost, .* status 503: \{\}: run again"):
+    texts = [Example(str(i), text=f"text {i}") for i in range(8)]
+    with pytest.raises(OutsideError, match=r"4 of 8 answers are lost, .* status 503: \{\}: run again"):
         coherence(server.url, parallel=1, kept=tmp_path).score(texts)
     again = coherence(server.url, parallel=1, kept=tmp_path).score(texts)
-    assert again.values["coherence"].tolist() == [4] * 10
-    assert len(server.requests) == 14
+    assert again.values["coherence"].tolist() == [4] * 8
+    assert len(server.requests) == 12
 
 
 REFUSED = {
     "a refusal": ({"message": {"content": None, "refusal": "I cannot rate this."}}, "refused: I cannot rate this"),
     "a filter": ({"message": {"content": ""}, "finish_reason": "content_filter"}, "filter withheld the answer"),
     "nothing": ({"message": {"content": None}}, "the judge gave no number from 1 to 5"),
+    "a filter's cut": (
+        {"message": {"content": "Of 2 parts.\n4"}, "finish_reason": "content_filter"},
+        "the judge's answer was cut",
+    ),
 }
 
 
@@ -556,3 +560,36 @@ def test_ctrl_c_ends_a_run_that_pauses_at_once(serve: Serve) -> None:
     assert time.monotonic() - started < 4
     served.answers[:] = [complete("4")]
     assert judge.score(TEXTS).values["coherence"].tolist() == [4, 4]
+
+
+@pytest.mark.parametrize("status", [401, 403, 404])
+@pytest.mark.parametrize("logprobs", [True, False])
+def test_a_text_that_an_endpoint_refuses_ends_no_run(serve: Serve, status: int, logprobs: bool) -> None:
+    """Not the first one either, unless the endpoint refuses the test question too."""
+    flagged, good = answer_with(status, "input was flagged"), complete("4")
+
+    def answer(handler: BaseHTTPRequestHandler) -> None:
+        said = server.requests[-1]["messages"][0]["content"]
+        (flagged if "good" in said else good)(handler)
+
+    server = serve(answer)
+    found = coherence(server.url, logprobs=logprobs).score([*TEXTS, Example("c", text="good too")])
+    assert found.values["coherence"].tolist() == [NAN, 4, NAN]
+    assert found.reasons[0] == f"coherence: the endpoint failed with status {status}: input was flagged"
+
+
+@pytest.mark.parametrize("alternatives", [[("4", -0.1), ("3", -2.5)], None])
+def test_kept_replies_need_no_endpoint(
+    serve: Serve, tmp_path: Path, alternatives: list[tuple[Any, Any]] | None
+) -> None:
+    server = serve(complete("4", alternatives))
+    first, again, more = (
+        load_metric("llm_judge", model="toy", base_url=server.url, cache=str(tmp_path)) for _ in range(3)
+    )
+    found = first.score(TEXTS)
+    assert len(server.requests) == 3
+    same = again.score(TEXTS)
+    assert len(server.requests) == 3
+    assert (same.signature, same.values["coherence"].tolist()) == (found.signature, found.values["coherence"].tolist())
+    more.score([*TEXTS, Example("c", text="fair text")])
+    assert ["logprobs" in request for request in server.requests] == [True, *[alternatives is not None] * 3]

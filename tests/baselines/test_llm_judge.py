@@ -27,10 +27,11 @@ from baselines.local_chat import LocalChat
 from baselines.readings import rate
 from baselines.replies import ChatFault, ChosenToken, Reply
 from baselines.rubrics import read_rubric
-from core.errors import InputError, SettingError
+from core.errors import InputError, OutsideError, SettingError
 from core.example import Example
 
 TEXTS = [Example("a", text="good text"), Example("b", text="bad text")]
+NAN = pytest.approx(math.nan, nan_ok=True)
 
 
 def reply(text: str, prompt_tokens: int = 0, answer_tokens: int = 0, chosen: Sequence[ChosenToken] = ()) -> Reply:
@@ -55,7 +56,7 @@ def ask(chat: LocalChat, text: str) -> Reply:
 class Scripted:
     """Answers by a function of the question."""
 
-    answer: Callable[[str], Reply]
+    answer: Callable[[str], Reply | ChatFault]
     name: str = "scripted"
     depends: dict[str, Any] = field(default_factory=dict)
     asked: list[str] = field(default_factory=list)
@@ -348,6 +349,7 @@ def test_bad_rubrics(tmp_path: Path, content: str | bytes, what: str) -> None:
         ({"aspects": ["humour"]}, r"no humour; aspects there: coherence, consistency"),
         ({"temperature": 0.7}, "temperature: these settings need an endpoint, but there is no base_url"),
         ({"rubric": 5}, "5: no such file"),
+        ({"prompt": str(EXAMPLES / "geval.txt"), "explain": True}, "explain has no effect on prompt=.*geval.txt"),
     ],
 )
 def test_bad_settings(settings: dict[str, Any], what: str) -> None:
@@ -512,3 +514,34 @@ def test_numbers_that_are_several_tokens_are_refused(toy_chat_model: Path, tmp_p
     split.save_pretrained(folder)
     with pytest.raises(SettingError, match=r"must end at 9 or less, since model=.* takes 10 for several tokens"):
         LLMJudge.from_settings(str(folder), rubric=str(tmp_path / "r.yaml"))
+
+
+def test_the_beginning_of_a_number_weighs_nothing() -> None:
+    digit, whole = token(0, "9", p9=0.5, p1=0.49), token(0, "9", p9=0.5, p10=0.5)
+    found = [rate(reply("9", chosen=[each]), "number", (1, 10)) for each in (digit, whole)]
+    assert found == [9, pytest.approx(9.5)]
+
+
+def test_lost_answers_end_a_run_before_everything_is_asked() -> None:
+    chat = Scripted(lambda _: reply("4") if len(chat.asked) <= 20 else ChatFault("late", "timeout", passes=True))
+    with pytest.raises(OutsideError, match="6 of 500 answers are lost, the last one because late"):
+        coherence(chat).score([Example(str(i), text=f"text {i}") for i in range(500)])
+    assert len(chat.asked) == 26
+
+
+def test_equal_questions_share_an_answer(tmp_path: Path) -> None:
+    (tmp_path / "r.yaml").write_text("one: &a {instruction: 'How good?', levels: {1: , 5: }}\ntwo: *a\n")
+    chat = Scripted(lambda _: reply(f"Two: {len(chat.asked) + 1}"))
+    judge = LLMJudge(chat, (), str(tmp_path / "r.yaml"), kept=tmp_path / "kept")
+    for _ in range(2):
+        found = judge.score([TEXTS[0]] * 3)
+        assert {name: column.tolist() for name, column in found.values.items()} == {"one": [NAN] * 3, "two": [3] * 3}
+        judge = replace(judge)
+    assert len(chat.asked) == 2
+
+
+@pytest.mark.parametrize(("logprobs", "outcome"), [(True, 0.75), (False, 0.5)])
+def test_a_probability_of_one_is_no_plain_verdict(logprobs: bool, outcome: float) -> None:
+    """The judge says A without doubt, and in the other order C."""
+    chat = Scripted(lambda _: reply("AC"[len(chat.asked) - 1]), depends={"logprobs": logprobs})
+    assert coherence(chat).compare([(TEXTS[0], TEXTS[1])]).outcomes.tolist() == [outcome]

@@ -64,3 +64,24 @@ def test_no_answer_hangs(unit: str) -> None:
         for form in get_args(Form):
             read_verdict(answer, form, (1, 5))
         assert time.process_time() - start < 20
+
+
+@pytest.mark.parametrize(
+    ("answer", "high", "expected"),
+    [
+        ("Rating: 1", 10, None),
+        ("Rating: 1", 9, 1),
+        ("Rating: 2", 10, 2),
+        ("Rating: 10", 10, 10),
+        ("Rating: 10", 100, None),
+        ("Rating: 1\n", 10, 1),
+        ("Rating: 1/1", 10, None),
+        ("Rating: 1/10", 10, 1),
+        ("0", 10, 0),
+        ("1\nIt is poor. Rating: 1", 10, None),
+        ("1\nIt is poor. Rating: 1.", 10, 1),
+    ],
+)
+def test_a_number_that_was_cut_may_be_a_longer_one(answer: str, high: int, expected: float | None) -> None:
+    found = read_verdict(answer, "number", (0, high), is_cut=True)
+    assert (found.value if isinstance(found, Verdict) else None) == expected

@@ -76,8 +76,8 @@ def test_a_chat_model_that_always_names_the_first_text(finish: Finish, serve: Ca
     asked = ("--judge", "llm_judge", "--judge.model", "toy", "--judge.base_url", server.url)
     results, _ = (finish("prefer", f"{EXAMPLES}/summaries.jsonl", *asked, plots=False) for _ in range(2))
     questions = [request["messages"][0]["content"] for request in server.requests]
-    assert len(questions) == 22  # ten pairs in both orders; the second run asks only what the endpoint takes
-    assert questions[0] == questions[-1] == "Answer with the number 1."
+    assert len(questions) == 21  # ten pairs in both orders; the second run asks nothing
+    assert questions[0] == "Answer with the number 1."
     (row,) = [row for row in results["table"] if row["table"] == "The judge"]
     assert (row["pairs"], row["unanswered"], row["same_in_both_orders"], row["position_effect"]) == (10, 0, 0, 0.5)
     assert any("reads first" in note for note in results["notes"])
