@@ -319,7 +319,10 @@ class PairAnswer:
 
 @dataclass(frozen=True, eq=False)
 class Verdicts:
-    """The verdicts of a judge on n pairs of outputs, each shown in both orders."""
+    """The verdicts of a judge on n pairs of outputs, each shown in both orders.
+
+    Raises ValueError for probabilities that are not called so.
+    """
 
     # whether the output that is shown first is preferred, of shape (n, 2), for the order as asked and the reverse
     # order: 1, 0, .5 for a tie, NaN if there is no answer; with `has_probabilities` also how probable it was
@@ -333,6 +336,11 @@ class Verdicts:
     answers: tuple[PairAnswer, ...] = ()
     # whether the judge gives probabilities, which may be 1 or 0, too
     has_probabilities: bool = False
+
+    def __post_init__(self) -> None:
+        is_plain = np.isin(self.first, (0, 0.5, 1)) | np.isnan(self.first)
+        if not (self.has_probabilities or is_plain.all()):
+            raise ValueError("verdicts other than 0, .5 and 1 are probabilities: set has_probabilities")
 
     @property
     def by_judge(self) -> dict[str, Floats]:

@@ -229,3 +229,9 @@ def test_a_system_without_wins_has_an_interval() -> None:
     assert all(each.low < each.value < each.high for each in strengths.values())
     never = strengths["m0"]
     assert never.high - never.low > 2 * (strengths["m1"].high - strengths["m1"].low)
+
+
+def test_probabilities_are_called_so() -> None:
+    with pytest.raises(ValueError, match="are probabilities: set has_probabilities"):
+        Verdicts(np.array([[0.7, 0.2]]), [None], "judge")
+    assert Verdicts(np.array([[0.7, np.nan]]), [None], "judge", has_probabilities=True).first[0, 0] == 0.7
