@@ -161,7 +161,8 @@ def _read_systems(
 
     A file with a suffix that `read_scored` does not read has one text per line; line i of each file answers input i.
     """
-    inputs: dict[str, InputFile] = {}
+    files: list[InputFile] = []
+    names: dict[Path, str] = {}
     for given in systems:
         name, _, file = given.partition("=")
         if path is not None or text is not None or not (name.strip() and file):
@@ -169,10 +170,12 @@ def _read_systems(
             raise SettingError(f"{rule}, found {list(systems)}")
         has_rows = file.lower().endswith((*FORMS, ".eval"))
         place = {"path" if has_rows else "text": file}
-        inputs[name] = InputFile.of(**place, **settings)
-    files = [*inputs.values()]
+        files.append(InputFile.of(**place, **settings))
+        names[files[-1].path] = name.strip()
+    if not len(files) == len(names) == len({*names.values()}):
+        rule = f"{setting('systems')} must have a name and a file for each system that no other has"
+        raise SettingError(f"{rule}, found {list(systems)}")
     rows, notes = read_rows(files)
-    names = {file.path: name for name, file in inputs.items()}
     named: list[Row] = []
     for row in rows:
         example = row.example
