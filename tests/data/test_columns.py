@@ -46,7 +46,7 @@ def test_a_usual_name_gives_way_to_the_field_itself(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["x.jsonl", "x.json"])
 def test_columns_are_paths_into_objects_and_lists(name: str, tmp_path: Path) -> None:
     records = [
-        {"output": {"parts": [{"text": text}]}, "q": {"fit": verdict}} for text, verdict in (("a", "Yes"), ("b", 0))
+        {"output": {"parts": [{"text": text}]}, "q": {"fit": verdict}} for text, verdict in (("a", "Yes"), ("b", "no"))
     ]
     content = json.dumps(records) if name == "x.json" else "".join(json.dumps(each) + "\n" for each in records)
     (tmp_path / name).write_text(content)
