@@ -297,3 +297,22 @@ def test_faults_of_names_and_ratings(
     with pytest.raises(InputError) as error:
         read_examples(path, columns=columns)
     assert error.value.faults == tuple(f"{path}{fault}" for fault in faults)
+
+
+@pytest.mark.parametrize("first", ["prediction", "text", "mt"])
+def test_a_field_is_given_by_one_column_in_all_lines(first: str, tmp_path: Path) -> None:
+    """Where a line lacks its output, the right answer is not scored in its place."""
+    rows = [{first: "Rome", "answer": "Paris"}, {"answer": "Oslo", "src": "q"}]
+    path = lines(tmp_path / "x.jsonl", *rows, {first: "b"})
+    with pytest.raises(InputError) as error:
+        read_examples(path)
+    rule = f'"{first}" and "answer" give the text, each in other rows'
+    assert error.value.faults == (f'{path}: {rule}: columns={{"text": "{first}"}} chooses one',)
+    found = read_examples(lines(tmp_path / "x.jsonl", rows[0]), columns={"text": "answer"})
+    assert [each.text for each in found] == ["Paris"]
+
+
+def test_a_usual_name_in_one_line_and_the_field_itself_in_another(tmp_path: Path) -> None:
+    path = lines(tmp_path / "x.jsonl", {"text": "a"}, {"answer": "b"})
+    with pytest.raises(InputError, match='"answer" and "text" give the text, each in other rows'):
+        read_examples(path)
