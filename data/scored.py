@@ -124,8 +124,16 @@ def _to_set(
     for ((kind, column_name), person), values in columns.items():
         if kind == "scores":
             scores[column_name] = mark_missing(values, f"{column_name}|scores in {name}")
-        else:
+        elif person or not np.isnan(values).all():
             people[column_name, person] = values
+    named = {aspect for aspect, person in people if person}
+    faults: list[str] = []
+    for (aspect, person), values in people.items():
+        if not person and aspect in named:
+            row = rows[np.flatnonzero(~np.isnan(values))[0]]
+            rule = f"ratings of {format_value(aspect)} must name each person who rated, as other lines do"
+            faults.append(fault(row.path, row.line, rule))
+    require_none((), faults)
     return ScoredFile(
         name,
         tuple(row.example for row in rows),

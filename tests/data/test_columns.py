@@ -316,3 +316,12 @@ def test_a_usual_name_in_one_line_and_the_field_itself_in_another(tmp_path: Path
     path = lines(tmp_path / "x.jsonl", {"text": "a"}, {"answer": "b"})
     with pytest.raises(InputError, match='"answer" and "text" give the text, each in other rows'):
         read_examples(path)
+
+
+def test_a_rating_by_nobody_is_no_person(tmp_path: Path) -> None:
+    rows = [{"text": "a", "ratings": {"q": rating}} for rating in ({"ann": 1, "ben": 2}, "", 3)]
+    assert len(read_scored(lines(tmp_path / "x.jsonl", *rows[:2])).raters["q"]) == 2
+    with pytest.raises(InputError, match=':3: ratings of "q" must name each person who rated, as other lines do'):
+        read_scored(lines(tmp_path / "x.jsonl", *rows))
+    with pytest.raises(InputError, match=r':1: "q" of "ratings" must name each person who rated, found \{"": 3\}'):
+        read_scored(lines(tmp_path / "x.jsonl", {"text": "a", "ratings": {"q": {"": 3}}}))

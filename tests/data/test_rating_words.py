@@ -119,3 +119,8 @@ def test_yes_and_no_are_levels_of_a_scale_from_0_to_1(tmp_path: Path) -> None:
     path = write(tmp_path / "x.jsonl", ["yes", 0, 1])
     assert read_scored(path, levels={"q": [0, 1]}).ratings("q").tolist() == [1, 0, 1]
     assert read_scored(path, levels={"q": [1, 0]}).ratings("q").tolist() == [0, 1, 0]
+
+
+def test_half_of_a_surrogate_pair_is_no_word(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=':1: "q" of "ratings" must be Unicode text'):
+        read_scored(write(tmp_path / "x.jsonl", ["\ud83d", "yes"]))
