@@ -353,3 +353,25 @@ def test_scores_have_the_promised_form():
 def test_faults_come_in_the_order_of_lines() -> None:
     faults = ["x.csv:4: b", "x.csv:2: a", "y.csv:1: c", "x.csv: whole"]
     assert str(InputError(faults)).splitlines() == ["x.csv: whole", "x.csv:2: a", "x.csv:4: b", "y.csv:1: c"]
+
+
+@pytest.mark.parametrize("content", [
+    "\n \ntext,rating:q\na,3\nc,2\n",
+    ",\ntext,rating:q\na,3\nc,2\n",
+    "text, rating:q \na,3\nc,2\n",
+    "text,rating:q,,\na,3,,\nc,2, ,\n",
+])  # fmt: skip
+def test_the_header_of_a_table_is_read_as_that_of_a_workbook(tmp_path: Path, content: str):
+    """Blank rows before it, spaces around a name, columns without a name and without cells."""
+    found = read(tmp_path / "x.csv", content)
+    assert [(each.text, dict(each.ratings), dict(each.extra)) for each in found] == [
+        ("a", {"q": 3}, {}), ("c", {"q": 2}, {}),
+    ]  # fmt: skip
+
+
+def test_headers_that_are_refused(tmp_path: Path):
+    rule = "a table begins with the names of its columns, found the separator: delete this line"
+    assert faults_of(tmp_path / "x.csv", "sep=;\ntext;ref\na;b\n") == [f"1: {rule}"]
+    assert faults_of(tmp_path / "x.csv", "text,,\na,,b\n") == ["2: a filled cell needs a column with a name"]
+    assert faults_of(tmp_path / "x.csv", "\ntext,a, a\nt,b,c\n") == ['2: a column must occur once, but "a" is repeated']
+    assert faults_of(tmp_path / "x.csv", ",,\n") == [" the file needs at least one example, but has only a header"]
