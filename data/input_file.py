@@ -279,7 +279,12 @@ def read_objects(file: InputFile, faults: list[str]) -> Objects:
     match file.form:
         case "records":
             for number, record in zip(file.lines or count(1), file.records or (), strict=False):
-                yield number, {str(key): to_value(value) for key, value in record.items()}
+                try:
+                    row = {str(key): to_value(value) for key, value in record.items()}
+                except RecursionError:
+                    rule = "a row must be values that JSON can hold, found one that contains itself"
+                    raise InputError([fault(file.path, number, rule)]) from None
+                yield number, row
         case "lines":
             yield from _read_aligned(file, faults)
         case "tool":

@@ -124,7 +124,10 @@ JSONL: list[tuple[str | bytes, list[str]]] = [
     (" \n\r\n", [" the file is empty"]),
     ('{"text": "a"}\n{"text" "b"}', ["2: broken JSON at column 9: Expecting ':' delimiter, found \"\\\"b\\\"}\""]),
     ('{"text": "a"}\n\n{"text": "b"}', ['2: broken JSON at column 1: Expecting value, found ""']),
-    ('["a"]\n3', ['1: a line must be a JSON object, found ["a"]', "2: a line must be a JSON object, found 3"]),
+    ('"a"\n3', ['1: a line must be a JSON object, found "a"', "2: a line must be a JSON object, found 3"]),
+    ('[\n{"text":\n"a"}]', [
+        "1: a line must be a JSON object, found an array: the name of a file with one must end in .json"]),
+    ('{"text": "a"}\r{"text": "b"}\r', ["1: lines must end in LF, found CR alone"]),
     ('{"text": " \\n"}\n{"text": null}', [
         ' at least one text must not be empty, but all are: columns={"text": "COLUMN"} names another column']),
     ('{"answer2": "a", "n": 1}', [
@@ -154,6 +157,7 @@ JSONL: list[tuple[str | bytes, list[str]]] = [
 
 
 CSV: list[tuple[str | bytes, list[str]]] = [
+    ("text,label\ra,b\rc,d\r", ["1: lines must end in LF, found CR alone"]),
     ("text\n", [" the file needs at least one example, but has only a header"]),
     ("# version 1\ntext,label\na,b\nc,d\n", [
         "1: a table begins with the names of its columns, found a comment: delete this line"]),
@@ -375,3 +379,14 @@ def test_headers_that_are_refused(tmp_path: Path):
     assert faults_of(tmp_path / "x.csv", "text,,\na,,b\n") == ["2: a filled cell needs a column with a name"]
     assert faults_of(tmp_path / "x.csv", "\ntext,a, a\nt,b,c\n") == ['2: a column must occur once, but "a" is repeated']
     assert faults_of(tmp_path / "x.csv", ",,\n") == [" the file needs at least one example, but has only a header"]
+
+
+def test_an_empty_json_file(tmp_path: Path):
+    assert faults_of(tmp_path / "x.json", " \n") == [" the file is empty"]
+
+
+def test_a_row_that_contains_itself(tmp_path: Path):
+    row: dict[str, Any] = {"text": "a"}
+    row["n"] = [row]
+    with pytest.raises(InputError, match="1: a row must be values that JSON can hold, found one that contains itself"):
+        read_examples(InputFile(tmp_path, records=[row]))
