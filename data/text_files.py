@@ -2,6 +2,7 @@
 
 import atexit
 import json
+import math
 import os
 import shutil
 import sys
@@ -280,7 +281,8 @@ def _count_levels(value: Any) -> int:
     return DEEPEST + 1
 
 
-_decode_once = json.JSONDecoder(object_pairs_hook=_to_dict).decode
+CONSTANTS = {"NaN": None, "Infinity": math.inf, "-Infinity": -math.inf}  # of json.dumps, where NaN is a missing value
+_decode_once = json.JSONDecoder(object_pairs_hook=_to_dict, parse_constant=CONSTANTS.__getitem__).decode
 
 
 def decode_json(text: str) -> Any:

@@ -216,11 +216,11 @@ def test_rows_of_two_kinds_are_a_question(cases: Path) -> None:
         read_scored(path, columns={"ratings.Overall": "annotations.Overall"})
 
 
-MIXED = '{"text": "a"}\n{"text": "a", "mt": "b"}\n{"text": "a", "n": NaN}\n'
+MIXED = '{"text": "a"}\n{"text": "a", "mt": "b"}\n{"text": "a", "n": Infinity}\n'
 BOTH = '"text" and "mt" both give the text: columns={"text": "text"} chooses one'
 RULE = "words that rate must have a known order, found x in"
 FAULTS: list[tuple[str, dict[str, Any], list[str]]] = [
-    (MIXED, {}, [f":2: {BOTH}", ':3: "n" must be a value that JSON can hold, found NaN']),
+    (MIXED, {}, [f":2: {BOTH}", ':3: "n" must be a value that JSON can hold, found Infinity']),
     (MIXED, {"text": "hyp"}, [': columns needs the column "hyp" for text, found only text, mt, n']),
     ("text,mt\na,b\nc,d\n", {}, [f":1: {BOTH}"]),
     (

@@ -141,7 +141,7 @@ JSONL: list[tuple[str | bytes, list[str]]] = [
     ('{"text": "a", "ratings": {"q": "odd", "r": "yes"}}', [
         ' words that rate must have a known order, found odd in "q": levels=["WORST", "...", "BEST"] gives their order',
     ]),
-    ('{"text": "a", "ratings": {"q": NaN}}', [f'1: "q" of "ratings" {GAP}, found NaN']),
+    ('{"text": "a", "n": Infinity}', ['1: "n" must be a value that JSON can hold, found Infinity']),
     ('{"text": "a", "ratings": {"q": null, " ": 1}}', [
         '1: the key of " " of "ratings" must not be blank, found " "',
     ]),
@@ -379,6 +379,11 @@ def test_headers_that_are_refused(tmp_path: Path):
     assert faults_of(tmp_path / "x.csv", "text,,\na,,b\n") == ["2: a filled cell needs a column with a name"]
     assert faults_of(tmp_path / "x.csv", "\ntext,a, a\nt,b,c\n") == ['2: a column must occur once, but "a" is repeated']
     assert faults_of(tmp_path / "x.csv", ",,\n") == [" the file needs at least one example, but has only a header"]
+
+
+def test_nan_in_json_is_a_missing_value_as_in_a_data_frame(tmp_path: Path):
+    line = '{"text": "a", "group": NaN, "system": NaN, "ratings": {"q": NaN, "r": 1}, "n": NaN}\n'
+    assert read(tmp_path / "x.jsonl", line) == (Example("1", "a", ratings={"r": 1}, extra={"n": None}),)
 
 
 def test_an_empty_json_file(tmp_path: Path):
