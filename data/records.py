@@ -89,7 +89,8 @@ def check_id(name: str, line: int, first_line: dict[str, int]) -> list[str]:
     earlier = first_line.setdefault(name, line)
     if earlier == line:
         return []
-    return [f"ids must be unique, but {format_value(name)} is the id of line {earlier} too"]
+    hint = ": a line without an id has its number" if name in (str(line), str(earlier)) else ""
+    return [f"ids must be unique, but {format_value(name)} is the id of line {earlier} too{hint}"]
 
 
 def list_problems(error: ValidationError, values: Cells) -> list[str]:

@@ -236,7 +236,7 @@ FAULTS: list[tuple[str, dict[str, Any], list[str]]] = [
     (
         '{"id": 1, "text": "a"}\n{"id": "1", "text": "b"}\n',
         {},
-        [':2: ids must be unique, but "1" is the id of line 1 too'],
+        [':2: ids must be unique, but "1" is the id of line 1 too: a line without an id has its number'],
     ),
     (
         "text,references\na,\"['a b' 'x y']\"\n",

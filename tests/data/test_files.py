@@ -148,7 +148,8 @@ JSONL: list[tuple[str | bytes, list[str]]] = [
     ('{"text": "a", "ratings": {"q": 1, "q": 2}}', ['1: a key must occur once, but "q" is repeated']),
     ('{"id": "a", "text": "a"}\n{"id": "b", "text": "a"}\n{"id": "a", "text": "c"}',
         ['3: ids must be unique, but "a" is the id of line 1 too']),
-    ('{"id": "2", "text": "a"}\n{"text": "a"}', ['2: ids must be unique, but "2" is the id of line 1 too']),
+    ('{"id": "2", "text": "a"}\n{"text": "a"}', [
+        '2: ids must be unique, but "2" is the id of line 1 too: a line without an id has its number']),
     (b'{"text": "a"}\n{"text": "caf\xe9"}', ["2: must be UTF-8, found byte 0xe9 at byte 14 of the line"]),
     ('{"text": "a"}'.encode("utf-16"), ["1: the file must be UTF-8, but begins like UTF-16; save it as UTF-8"]),
     ('{"text": "\\ud83d"}', [
