@@ -138,7 +138,7 @@ def iterate_lines(
     The byte order mark and LF are removed; so are a CR before LF unless `keep_cr`, and blank lines at the end unless
     `keep_end`. `faults` gets one fault for every line that is not UTF-8, so that the rest can be checked, too.
 
-    Raises InputError if the file is missing or empty, at
+    Raises InputError if the file is missing or empty, if its lines end in CR alone, at
     a line of more than LONGEST_LINE bytes, after MOST_BLANK_LINES blank lines and after MOST_FAULTS faults.
     """
     blank: list[tuple[int, str]] = []  # kept until a line follows that is not blank
