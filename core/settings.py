@@ -181,8 +181,3 @@ def read_settings(path: Path, kind: Callable[..., object]) -> dict[str, Any]:
             raise SettingError(f"must contain an object, but contains {format_value(content)}")
         kind(**content)
     return content
-
-
-def refuse_network_in_file() -> None:
-    """Raises SettingError, because only a command line may set the network."""
-    raise SettingError("network must be set on the command line, not in a file")

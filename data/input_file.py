@@ -3,7 +3,7 @@
 import hashlib
 import json
 import logging
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -11,7 +11,7 @@ from itertools import count, zip_longest
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from core.errors import InputError, SettingError, fault, setting
+from core.errors import InputError, SettingError, fault, format_value, setting
 from core.stages import file_sha256, fingerprint
 from data.cells import read_cells, to_value
 from data.columns import (
@@ -202,8 +202,11 @@ def name_records(file: InputFile, faults: list[str]) -> Iterator[tuple[int, dict
     columns = file.columns
     seen: dict[str, None] = {}
     texts: Counter[str | None] = Counter()  # by the column of the text, how many rows have it
+    givers: dict[str, dict[str, None]] = defaultdict(dict)  # by field, the columns that give it
+    plain: set[str] = set()  # keys of rows that need no naming
     for line, record in read_objects(file, faults):
         if record.keys() <= PLAIN and not (columns or may_hold_lists):
+            plain |= record.keys()
             yield line, record, {}, []
             continue
         if not (seen or columns) and {"system_a", "system_b"} <= {*map(fold_name, record)}:
@@ -224,34 +227,44 @@ def name_records(file: InputFile, faults: list[str]) -> Iterator[tuple[int, dict
             if lacks_text:  # every row would have this fault
                 return
         texts[text] += 1
+        for key, name in () if naming.problems else naming.fields:
+            givers[name][key] = None
         values, extra, problems = read_cells(record, naming)
         if is_table:
             extra = {name: cell for name, cell in extra.items() if cell}
         else:
             problems += naming.problems
         yield line, values, extra, problems
+    for key in plain:
+        givers[key][key] = None
     if not is_table:
         _check_keys(
             file,
-            columns,
             [*seen],
             texts,
+            givers,
             faults,
         )
 
 
 def _check_keys(
     file: InputFile,
-    columns: Columns,
     keys: Sequence[str],
     texts: Mapping[str | None, int],
+    givers: Mapping[str, Mapping[str, None]],
     faults: list[str],
 ) -> None:
-    """Adds faults of all lines: a column that none has, and lines of several kinds, of which some have no text."""
-    absent = find_absent(columns, keys) if keys else []
+    """Adds faults of all lines: a column that none has, a field that several give, and lines of another kind, without
+    a text.
+    """
+    absent = find_absent(file.columns, keys) if keys else []
     if absent and texts.keys() == {None}:  # a misspelt column is why every row lacks its text
         faults.clear()
     faults += [fault(file.path, 0, problem) for problem in absent]
+    for name, names in givers.items():
+        if len(names) > 1 and name not in dict(file.columns):
+            rule = f"{' and '.join(map(format_value, names))} give the {name}, each in other rows"
+            faults.append(fault(file.path, 0, f"{rule}: {setting(f'columns.{name}', next(iter(names)))} chooses one"))
     column = next((key for key in texts if key is not None), None)
     if column is not None and None in texts and file.needs_text:
         what = f"{texts[None]} of {sum(texts.values())} rows have no text"
@@ -266,7 +279,12 @@ def read_objects(file: InputFile, faults: list[str]) -> Objects:
     match file.form:
         case "records":
             for number, record in zip(file.lines or count(1), file.records or (), strict=False):
-                yield number, {str(key): to_value(value) for key, value in record.items()}
+                try:
+                    row = {str(key): to_value(value) for key, value in record.items()}
+                except RecursionError:
+                    rule = "a row must be values that JSON can hold, found one that contains itself"
+                    raise InputError([fault(file.path, number, rule)]) from None
+                yield number, row
         case "lines":
             yield from _read_aligned(file, faults)
         case "tool":

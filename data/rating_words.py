@@ -87,7 +87,7 @@ class RatingWords:
         if not isinstance(level, str):
             return numbers.get(level, level)
         word = normalise_word(level)
-        return numbers.get(word, WORDS.get(word))
+        return numbers.get(word, numbers.get(WORDS.get(word, "")))
 
 
 def order_words(columns: Mapping[Column, Collection[Level]], levels: Levels = ()) -> RatingWords:

@@ -39,7 +39,7 @@ def read_level(value: object) -> object:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, str):
-        value = parse_number(value)
+        value = parse_number(refuse_surrogates(value))
     if isinstance(value, str):
         if value.strip().lower() in GAPS:
             raise ValueError(NO_NUMBER)
@@ -89,7 +89,8 @@ def check_id(name: str, line: int, first_line: dict[str, int]) -> list[str]:
     earlier = first_line.setdefault(name, line)
     if earlier == line:
         return []
-    return [f"ids must be unique, but {format_value(name)} is the id of line {earlier} too"]
+    hint = ": a line without an id has its number" if name in (str(line), str(earlier)) else ""
+    return [f"ids must be unique, but {format_value(name)} is the id of line {earlier} too{hint}"]
 
 
 def list_problems(error: ValidationError, values: Cells) -> list[str]:
@@ -141,6 +142,8 @@ def name_people(ratings: Any) -> Any:
     """Names the people who rated an aspect: by numbers from 1 for a list, by an empty name for a single rating."""
     if isinstance(ratings, list):
         ratings = {str(number): rating for number, rating in enumerate(ratings, start=1)}
+    elif isinstance(ratings, Mapping) and not all(map(str.strip, ratings)):
+        raise ValueError("must name each person who rated")
     return ratings if isinstance(ratings, Mapping) else {"": ratings}
 
 

@@ -124,8 +124,16 @@ def _to_set(
     for ((kind, column_name), person), values in columns.items():
         if kind == "scores":
             scores[column_name] = mark_missing(values, f"{column_name}|scores in {name}")
-        else:
+        elif person or not np.isnan(values).all():
             people[column_name, person] = values
+    named = {aspect for aspect, person in people if person}
+    faults: list[str] = []
+    for (aspect, person), values in people.items():
+        if not person and aspect in named:
+            row = rows[np.flatnonzero(~np.isnan(values))[0]]
+            rule = f"ratings of {format_value(aspect)} must name each person who rated, as other lines do"
+            faults.append(fault(row.path, row.line, rule))
+    require_none((), faults)
     return ScoredFile(
         name,
         tuple(row.example for row in rows),
@@ -161,7 +169,8 @@ def _read_systems(
 
     A file with a suffix that `read_scored` does not read has one text per line; line i of each file answers input i.
     """
-    inputs: dict[str, InputFile] = {}
+    files: list[InputFile] = []
+    names: dict[Path, str] = {}
     for given in systems:
         name, _, file = given.partition("=")
         if path is not None or text is not None or not (name.strip() and file):
@@ -169,10 +178,12 @@ def _read_systems(
             raise SettingError(f"{rule}, found {list(systems)}")
         has_rows = file.lower().endswith((*FORMS, ".eval"))
         place = {"path" if has_rows else "text": file}
-        inputs[name] = InputFile.of(**place, **settings)
-    files = [*inputs.values()]
+        files.append(InputFile.of(**place, **settings))
+        names[files[-1].path] = name.strip()
+    if not len(files) == len(names) == len({*names.values()}):
+        rule = f"{setting('systems')} must have a name and a file for each system that no other has"
+        raise SettingError(f"{rule}, found {list(systems)}")
     rows, notes = read_rows(files)
-    names = {file.path: name for name, file in inputs.items()}
     named: list[Row] = []
     for row in rows:
         example = row.example

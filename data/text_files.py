@@ -2,6 +2,7 @@
 
 import atexit
 import json
+import math
 import os
 import shutil
 import sys
@@ -137,7 +138,7 @@ def iterate_lines(
     The byte order mark and LF are removed; so are a CR before LF unless `keep_cr`, and blank lines at the end unless
     `keep_end`. `faults` gets one fault for every line that is not UTF-8, so that the rest can be checked, too.
 
-    Raises InputError if the file is missing or empty, at
+    Raises InputError if the file is missing or empty, if its lines end in CR alone, at
     a line of more than LONGEST_LINE bytes, after MOST_BLANK_LINES blank lines and after MOST_FAULTS faults.
     """
     blank: list[tuple[int, str]] = []  # kept until a line follows that is not blank
@@ -154,6 +155,8 @@ def iterate_lines(
                 if line.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
                     what = "the file must be UTF-8, but begins like UTF-16; save it as UTF-8"
                     raise InputError([fault(path, 1, what)])
+                if b"\r" in line.strip() and b"\n" not in line:
+                    raise InputError([fault(path, 1, "lines must end in LF, found CR alone")])
             text = _decode(
                 line,
                 path,
@@ -199,13 +202,13 @@ def _decode(
         return line.decode("utf-8", "replace")
 
 
-def read_lines(path: Path, keep_end: bool = False) -> list[tuple[int, str]]:
+def read_lines(path: Path) -> list[tuple[int, str]]:
     """Reads the lines of a file with their numbers.
 
     Raises InputError as `iterate_lines` does, and for bytes that are no UTF-8.
     """
     faults: list[str] = []
-    lines = list(iterate_lines(path, faults, keep_end))
+    lines = list(iterate_lines(path, faults))
     if faults:
         raise InputError(faults)
     return lines
@@ -227,6 +230,9 @@ def read_texts(path: Path) -> list[str]:
 def read_json_lines(path: Path, faults: list[str]) -> Objects:
     """Yields the JSON objects of a file, one per line, with line numbers; every other line is added to `faults`."""
     for number, line in iterate_lines(path, faults):
+        if number == 1 and line.startswith("["):
+            what = "a line must be a JSON object, found an array: the name of a file with one must end in .json"
+            raise InputError([fault(path, 1, what)])
         try:
             record = parse_json(path, line, number)
         except InputError as error:
@@ -244,6 +250,8 @@ def read_json(path: Path) -> Any:
         content = file.read(LONGEST_LINE + 1)
     if len(content) > LONGEST_LINE:
         raise InputError([fault(path, 0, f"a JSON file must have at most {LONGEST_LINE} bytes, found more")])
+    if not content.strip():
+        raise InputError([fault(path, 0, "the file is empty")])
     return parse_json(path, content)
 
 
@@ -273,7 +281,8 @@ def _count_levels(value: Any) -> int:
     return DEEPEST + 1
 
 
-_decode_once = json.JSONDecoder(object_pairs_hook=_to_dict).decode
+CONSTANTS = {"NaN": None, "Infinity": math.inf, "-Infinity": -math.inf}  # of json.dumps, where NaN is a missing value
+_decode_once = json.JSONDecoder(object_pairs_hook=_to_dict, parse_constant=CONSTANTS.__getitem__).decode
 
 
 def decode_json(text: str) -> Any:

@@ -16,7 +16,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 from core.errors import SettingError, causes, suggest_similar
 from core.objects import leaves, walk
-from core.settings import Seed, Several, Text, check, check_arguments, refuse_network_in_file
+from core.settings import Seed, Several, Text, check, check_arguments
 from core.source import Module, find_module
 
 COMMON: dict[str, Any] = {  # settings of every experiment
@@ -51,7 +51,7 @@ def resolve(config: DictConfig, typed: Sequence[str] = ()) -> dict[str, Any]:
         check(kind, **{name: plain[name]})
     is_typed = any(word.lstrip("+").startswith("network=") for word in typed)
     if config.network and not is_typed:
-        refuse_network_in_file()
+        raise SettingError("network must be set on the command line, not in a file")
     built = {name: plain.get(name) for name in BUILT}
     faults = [
         name_line(line, place, unresolved)

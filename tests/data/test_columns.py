@@ -44,7 +44,7 @@ def test_a_usual_name_gives_way_to_the_field_itself(tmp_path: Path) -> None:
 
 
 def test_columns_are_paths_into_objects_and_lists(tmp_path: Path) -> None:
-    answers = (("a", "Yes"), ("b", 0))
+    answers = (("a", "Yes"), ("b", "no"))
     records = [{"output": {"parts": [{"text": text}]}, "q": {"fit": verdict}} for text, verdict in answers]
     columns: Any = {"text": "output.parts.0.text", "ratings": {"fit": "q.fit"}}
     found = read_examples(lines(tmp_path / "x.jsonl", *records), columns=columns)
@@ -209,11 +209,11 @@ def test_rows_of_two_kinds_are_a_question(cases: Path) -> None:
         read_scored(path, columns={"ratings.Overall": "annotations.Overall"})
 
 
-MIXED = '{"text": "a"}\n{"text": "a", "mt": "b"}\n{"text": "a", "n": NaN}\n'
+MIXED = '{"text": "a"}\n{"text": "a", "mt": "b"}\n{"text": "a", "n": Infinity}\n'
 BOTH = '"text" and "mt" both give the text: columns={"text": "text"} chooses one'
 RULE = "words that rate must have a known order, found x in"
 FAULTS: list[tuple[str, dict[str, Any], list[str]]] = [
-    (MIXED, {}, [f":2: {BOTH}", ':3: "n" must be a value that JSON can hold, found NaN']),
+    (MIXED, {}, [f":2: {BOTH}", ':3: "n" must be a value that JSON can hold, found Infinity']),
     (MIXED, {"text": "hyp"}, [': columns needs the column "hyp" for text, found only text, mt, n']),
     ("text,mt\na,b\nc,d\n", {}, [f":1: {BOTH}"]),
     (
@@ -229,7 +229,7 @@ FAULTS: list[tuple[str, dict[str, Any], list[str]]] = [
     (
         '{"id": 1, "text": "a"}\n{"id": "1", "text": "b"}\n',
         {},
-        [':2: ids must be unique, but "1" is the id of line 1 too'],
+        [':2: ids must be unique, but "1" is the id of line 1 too: a line without an id has its number'],
     ),
     (
         "text,references\na,\"['a b' 'x y']\"\n",
@@ -288,3 +288,31 @@ def test_faults_of_names_and_ratings(
     path = lines(tmp_path / ("x.jsonl" if content.startswith("{") else "x.csv"), content, end="")
     found = faults_of(lambda: read_examples(path, columns=columns), path)
     assert [f":{fault}" for fault in found] == faults
+
+
+@pytest.mark.parametrize("first", ["prediction", "text", "mt"])
+def test_a_field_is_given_by_one_column_in_all_lines(first: str, tmp_path: Path) -> None:
+    """Where a line lacks its output, the right answer is not scored in its place."""
+    rows = [{first: "Rome", "answer": "Paris"}, {"answer": "Oslo", "src": "q"}]
+    path = lines(tmp_path / "x.jsonl", *rows, {first: "b"})
+    with pytest.raises(InputError) as error:
+        read_examples(path)
+    rule = f'"{first}" and "answer" give the text, each in other rows'
+    assert error.value.faults == (f'{path}: {rule}: columns={{"text": "{first}"}} chooses one',)
+    found = read_examples(lines(tmp_path / "x.jsonl", rows[0]), columns={"text": "answer"})
+    assert [each.text for each in found] == ["Paris"]
+
+
+def test_a_usual_name_in_one_line_and_the_field_itself_in_another(tmp_path: Path) -> None:
+    path = lines(tmp_path / "x.jsonl", {"text": "a"}, {"answer": "b"})
+    with pytest.raises(InputError, match='"answer" and "text" give the text, each in other rows'):
+        read_examples(path)
+
+
+def test_a_rating_by_nobody_is_no_person(tmp_path: Path) -> None:
+    rows = [{"text": "a", "ratings": {"q": rating}} for rating in ({"ann": 1, "ben": 2}, "", 3)]
+    assert len(read_scored(lines(tmp_path / "x.jsonl", *rows[:2])).raters["q"]) == 2
+    with pytest.raises(InputError, match=':3: ratings of "q" must name each person who rated, as other lines do'):
+        read_scored(lines(tmp_path / "x.jsonl", *rows))
+    with pytest.raises(InputError, match=r':1: "q" of "ratings" must name each person who rated, found \{"": 3\}'):
+        read_scored(lines(tmp_path / "x.jsonl", {"text": "a", "ratings": {"q": {"": 3}}}))

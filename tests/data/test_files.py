@@ -124,7 +124,10 @@ JSONL: list[tuple[str | bytes, list[str]]] = [
     (" \n\r\n", [" the file is empty"]),
     ('{"text": "a"}\n{"text" "b"}', ["2: broken JSON at column 9: Expecting ':' delimiter, found \"\\\"b\\\"}\""]),
     ('{"text": "a"}\n\n{"text": "b"}', ['2: broken JSON at column 1: Expecting value, found ""']),
-    ('["a"]\n3', ['1: a line must be a JSON object, found ["a"]', "2: a line must be a JSON object, found 3"]),
+    ('"a"\n3', ['1: a line must be a JSON object, found "a"', "2: a line must be a JSON object, found 3"]),
+    ('[\n{"text":\n"a"}]', [
+        "1: a line must be a JSON object, found an array: the name of a file with one must end in .json"]),
+    ('{"text": "a"}\r{"text": "b"}\r', ["1: lines must end in LF, found CR alone"]),
     ('{"text": " \\n"}\n{"text": null}', [
         ' at least one text must not be empty, but all are: columns={"text": "COLUMN"} names another column']),
     ('{"answer2": "a", "n": 1}', [
@@ -138,14 +141,15 @@ JSONL: list[tuple[str | bytes, list[str]]] = [
     ('{"text": "a", "ratings": {"q": "odd", "r": "yes"}}', [
         ' words that rate must have a known order, found odd in "q": levels=["WORST", "...", "BEST"] gives their order',
     ]),
-    ('{"text": "a", "ratings": {"q": NaN}}', [f'1: "q" of "ratings" {GAP}, found NaN']),
+    ('{"text": "a", "n": Infinity}', ['1: "n" must be a value that JSON can hold, found Infinity']),
     ('{"text": "a", "ratings": {"q": null, " ": 1}}', [
         '1: the key of " " of "ratings" must not be blank, found " "',
     ]),
     ('{"text": "a", "ratings": {"q": 1, "q": 2}}', ['1: a key must occur once, but "q" is repeated']),
     ('{"id": "a", "text": "a"}\n{"id": "b", "text": "a"}\n{"id": "a", "text": "c"}',
         ['3: ids must be unique, but "a" is the id of line 1 too']),
-    ('{"id": "2", "text": "a"}\n{"text": "a"}', ['2: ids must be unique, but "2" is the id of line 1 too']),
+    ('{"id": "2", "text": "a"}\n{"text": "a"}', [
+        '2: ids must be unique, but "2" is the id of line 1 too: a line without an id has its number']),
     (b'{"text": "a"}\n{"text": "caf\xe9"}', ["2: must be UTF-8, found byte 0xe9 at byte 14 of the line"]),
     ('{"text": "a"}'.encode("utf-16"), ["1: the file must be UTF-8, but begins like UTF-16; save it as UTF-8"]),
     ('{"text": "\\ud83d"}', [
@@ -154,6 +158,7 @@ JSONL: list[tuple[str | bytes, list[str]]] = [
 
 
 CSV: list[tuple[str | bytes, list[str]]] = [
+    ("text,label\ra,b\rc,d\r", ["1: lines must end in LF, found CR alone"]),
     ("text\n", [" the file needs at least one example, but has only a header"]),
     ("# version 1\ntext,label\na,b\nc,d\n", [
         "1: a table begins with the names of its columns, found a comment: delete this line"]),
@@ -354,3 +359,41 @@ def test_scores_have_the_promised_form():
 def test_faults_come_in_the_order_of_lines() -> None:
     faults = ["x.csv:4: b", "x.csv:2: a", "y.csv:1: c", "x.csv: whole"]
     assert str(InputError(faults)).splitlines() == ["x.csv: whole", "x.csv:2: a", "x.csv:4: b", "y.csv:1: c"]
+
+
+@pytest.mark.parametrize("content", [
+    "\n \ntext,rating:q\na,3\nc,2\n",
+    ",\ntext,rating:q\na,3\nc,2\n",
+    "text, rating:q \na,3\nc,2\n",
+    "text,rating:q,,\na,3,,\nc,2, ,\n",
+])  # fmt: skip
+def test_the_header_of_a_table_is_read_as_that_of_a_workbook(tmp_path: Path, content: str):
+    """Blank rows before it, spaces around a name, columns without a name and without cells."""
+    found = read(tmp_path / "x.csv", content)
+    assert [(each.text, dict(each.ratings), dict(each.extra)) for each in found] == [
+        ("a", {"q": 3}, {}), ("c", {"q": 2}, {}),
+    ]  # fmt: skip
+
+
+def test_headers_that_are_refused(tmp_path: Path):
+    rule = "a table begins with the names of its columns, found the separator: delete this line"
+    assert faults_of(tmp_path / "x.csv", "sep=;\ntext;ref\na;b\n") == [f"1: {rule}"]
+    assert faults_of(tmp_path / "x.csv", "text,,\na,,b\n") == ["2: a filled cell needs a column with a name"]
+    assert faults_of(tmp_path / "x.csv", "\ntext,a, a\nt,b,c\n") == ['2: a column must occur once, but "a" is repeated']
+    assert faults_of(tmp_path / "x.csv", ",,\n") == [" the file needs at least one example, but has only a header"]
+
+
+def test_nan_in_json_is_a_missing_value_as_in_a_data_frame(tmp_path: Path):
+    line = '{"text": "a", "group": NaN, "system": NaN, "ratings": {"q": NaN, "r": 1}, "n": NaN}\n'
+    assert read(tmp_path / "x.jsonl", line) == (Example("1", "a", ratings={"r": 1}, extra={"n": None}),)
+
+
+def test_an_empty_json_file(tmp_path: Path):
+    assert faults_of(tmp_path / "x.json", " \n") == [" the file is empty"]
+
+
+def test_a_row_that_contains_itself(tmp_path: Path):
+    row: dict[str, Any] = {"text": "a"}
+    row["n"] = [row]
+    with pytest.raises(InputError, match="1: a row must be values that JSON can hold, found one that contains itself"):
+        read_examples(InputFile(tmp_path, records=[row]))

@@ -86,7 +86,7 @@ def test_rows_are_joined(kind: str, tmp_path: Path) -> None:
     assert found.notes[0].startswith(f"x.jsonl: {len(rows)} rows, {len(found)} text")
 
 
-HERE = 'rows with the id "i" are one text with several raters, but'
+HERE = "rows with one id are one text with several raters, but"
 UNNAMED = [row("a", 1, id="i", who="x"), row("a", 2, id="i", who="y"), row("b", 3, id="j", who="x")]
 REFUSED: list[tuple[list[dict[str, Any]], dict[str, str], list[str]]] = [
     (
@@ -147,3 +147,31 @@ def test_a_rater_column_is_named(tmp_path: Path) -> None:
     found = read_scored(write(tmp_path / "x.jsonl", *UNNAMED), columns={"rater": "who"})
     np.testing.assert_array_equal(found.raters["q"], [[1, 3], [2, NAN]])
     assert found.notes == ("x.jsonl: 3 rows, 2 texts; their raters are in rater",)
+
+
+def test_rows_with_ids_of_their_own_are_joined_by_their_task(tmp_path: Path) -> None:
+    rows = [row(text, n, id=f"r{n}", item_id=text, rater=who) for n, (text, who) in enumerate(("ax", "ay", "bx"))]
+    found = read_scored(write(tmp_path / "x.jsonl", *rows))
+    np.testing.assert_array_equal(found.raters["q"], [[0, 2], [1, NAN]])
+
+
+def test_rows_with_ids_of_their_own_are_not_joined_by_what_several_texts_share(tmp_path: Path) -> None:
+    """Turns of a conversation, and one person's ratings of equal samples."""
+    turns = [row(text, n, id=f"r{n}", conversation_id=1, rater=who) for n, (text, who) in enumerate(["ax", "by"])]
+    assert len(read_scored(write(tmp_path / "x.jsonl", *turns))) == 2
+    samples = [row("a", n, id=f"r{n}", item_id=1, rater="x") for n in range(2)]
+    assert len(read_scored(write(tmp_path / "x.jsonl", *samples))) == 2
+
+
+def test_a_conflict_is_named_by_what_joins_the_rows(tmp_path: Path) -> None:
+    rows = [row(text, 1, item_id="i", system="s", rater=who) for text, who in ("ax", "by")]
+    rule = "rows with one item_id and system are one text with several raters, but text is"
+    with pytest.raises(InputError, match=f':2: {rule} "b" here and "a" in line 1'):
+        read_scored(write(tmp_path / "x.jsonl", *rows))
+
+
+def test_raters_may_be_numbers_and_a_gap_is_a_fault() -> None:
+    rows: list[Any] = [row("a", rating, id="i", rater=who) for rating, who in ((1, 1.0), (2, 2.0))]
+    assert judge.read(rows).raters["q"].tolist() == [[1], [2]]
+    with pytest.raises(InputError, match='3: "rater" is needed here, as in other lines'):
+        judge.read([*rows, row("a", 3, id="i", rater=NAN)])

@@ -94,3 +94,23 @@ def test_what_is_only_scored_keeps_its_words(tmp_path: Path) -> None:
     rows = [json.loads(line) for line in path.read_text().splitlines()]
     kept = [to_record(example) for _, example in iterate_examples(path)]
     assert [row["ratings"] for row in kept] == [row["ratings"] for row in rows]
+
+
+@pytest.mark.parametrize("word", ["yes", True, "good"])
+def test_words_among_numbers_are_refused(tmp_path: Path, word: Any) -> None:
+    """Yes is no 1 on a scale from 1 to 5."""
+    path = write(tmp_path / "x.jsonl", [3, word, 5])
+    found = str(word).lower()
+    with pytest.raises(InputError, match=f':2: "q" of "ratings" must be a valid number, found "{found}"'):
+        read_scored(path)
+
+
+def test_yes_and_no_are_levels_of_a_scale_from_0_to_1(tmp_path: Path) -> None:
+    path = write(tmp_path / "x.jsonl", ["yes", 0, 1])
+    assert read_scored(path, levels={"q": [0, 1]}).ratings("q").tolist() == [1, 0, 1]
+    assert read_scored(path, levels={"q": [1, 0]}).ratings("q").tolist() == [0, 1, 0]
+
+
+def test_half_of_a_surrogate_pair_is_no_word(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=':1: "q" of "ratings" must be Unicode text'):
+        read_scored(small_files.write(tmp_path / "x.jsonl", r'{"text": "a", "ratings": {"q": "\ud83d"}}'))

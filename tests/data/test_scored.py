@@ -225,3 +225,14 @@ def test_the_input_may_be_a_column_of_another_field(tmp_path: Path) -> None:
     scored = read_scored(path, columns={"group": "prompt"})
     assert len(place_outputs(scored)) == 6
     assert scored.examples[0].context is None
+
+
+@pytest.mark.parametrize("systems", [("s=a.txt", "s=b.txt"), ("s=a.txt", "t=./a.txt"), ("s=a.txt", " s=b.txt")])
+def test_each_system_has_a_name_and_a_file_of_its_own(
+    systems: tuple[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in "ab":
+        write(tmp_path / f"{name}.txt", name)
+    with pytest.raises(SettingError, match="a name and a file for each system that no other has, found"):
+        read_scored(systems=systems)

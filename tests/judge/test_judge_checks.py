@@ -110,7 +110,7 @@ def test_a_judge_a_little_below_people_can_stand_in() -> None:
     people = SingleAgreement(
         name=PEOPLE,
         n=900,
-        accuracy=0.9,
+        accuracy=Estimate(0.9, 0.85, 0.95),
         kappa=kappa,
         beside_people=Estimate.undefined("people"),
     )
