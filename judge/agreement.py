@@ -17,6 +17,7 @@ from data.rating_words import GivenLevels
 from judge.cautions import note_confounded, note_repeats
 from judge.gates import Condition
 from judge.label_study import JudgedAspect, answer_judges, describe_judges, hold_gate, study_judges, tabulate_judges
+from judge.labelling import list_labelled
 from judge.metrics import Planned
 from judge.scoring import add_scores, collect_notes
 from judge.verdict_files import have_texts
@@ -99,7 +100,8 @@ def study_agreement(
     has_cues = cues and has_texts
     split = scored.negate(comparison.lower_is_better).split_aspects()
     shown = add_cheap_cues(split, seed) if has_cues else split
-    labelled = study_judges(split, levels, seed)
+    negated = split.scores.keys() - scored.split_aspects().scores.keys()
+    labelled = study_judges(list_labelled(split, levels, negated), seed)
     judged = {aspect.name: aspect for aspect in labelled}
     gate = hold_gate(labelled, conditions, baseline, comparison.level)
     rows = list_agreement(shown, seed, has_cues=has_cues)
