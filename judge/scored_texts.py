@@ -7,6 +7,8 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext, redirect_stdout
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -121,7 +123,7 @@ class ScoredTexts:
                     "First rows",
                     caption,
                     [*self.list_rows()],
-                    ("id", "text", *self.values),
+                    ("id", "text", *self.columns.values()),
                     head=FIRST,
                 ),
                 Table("Distribution", "Of the known scores of each aspect.", quantiles),
@@ -139,11 +141,17 @@ class ScoredTexts:
             files=written,
         )
 
+    @cached_property
+    def columns(self) -> dict[str, str]:
+        """The column of each aspect in tables: `quality`, or `scores.quality` if the input has that."""
+        taken = set(chain.from_iterable(self.records()))
+        return {name: f"scores.{name}" if name in taken else name for name in self.values}
+
     def list_rows(self) -> Iterator[Row]:
-        """Yields a row per example, with a column per score: `quality`, or `scores.quality` if the input has that."""
+        """Yields a row per example, with its scores in `columns`."""
         for record in self.records():
             row = {name: cell for name, cell in record.items() if name not in ("scores", "reason")}
-            scores = {f"scores.{name}" if name in row else name: score for name, score in record["scores"].items()}
+            scores = {self.columns[name]: score for name, score in record["scores"].items()}
             yield {**row, **scores, "reason": record.get("reason") or ""}
 
 

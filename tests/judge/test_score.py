@@ -86,3 +86,11 @@ def test_the_distribution_counts_known_scores_alone() -> None:
     assert [row["n"] for each in table for row in each.rows] == [3, 2]
     row = {"aspect": "quality", "n": 3, "mean": 7 / 3, "min": 1, "lower_quartile": 2, "median": 3}
     assert table[0].rows[0] == {**row, "upper_quartile": 3, "max": 3}
+
+
+def test_a_column_of_the_input_is_not_shown_as_the_score() -> None:
+    first, rest = score([{"text": "a b c", "quality": 5}, {"text": "a"}], "word_count").tables[0].rows
+    assert (first["quality"], first["scores.quality"], rest["scores.quality"]) == (5, 3, 1)
+    assert "quality" not in rest
+    shown = score([{"text": "a b c", "quality": 5}], "word_count").tables[0].fit(80)
+    assert shown == ["id", "text", "scores.quality"]
