@@ -107,17 +107,18 @@ class ScoredTexts:
     def present(self, name: str, said: Sequence[str] = (), written: Sequence[Path] = ()) -> Study:
         """Makes the study of a set of this name: its scores and their distribution."""
         n = len(self)
+        shown = len(self.examples)
         quantiles = [list_quantiles(aspect, values) for aspect, values in self.values.items()]
         where = ", ".join(map(str, written)) or "`found.reasons`"
         losses = {
             f"{self.unscored} of {n} examples lack a score; {where} says why": self.unscored,
             f"{self.truncated} of {n} examples lost tokens that the model could not read": self.truncated,
+            f"tables and pages have the first {shown} of {n} texts, the output all": shown < n,
         }
-        means = {row["aspect"]: row["mean"] for row in quantiles}
-        shown = ", ".join(f"{aspect} {format_number(mean)}" for aspect, mean in means.items())
+        means = [f"{row['aspect']} {format_number(row['mean'])} (n {row['n']})" for row in quantiles]
         caption = "The first examples and their scores."
         return Study(
-            answer=f"The mean of {n - self.unscored} scored texts: {shown}.",
+            answer=f"The mean score: {', '.join(means)}.",
             tables=[
                 Table(
                     "First rows",
@@ -131,12 +132,6 @@ class ScoredTexts:
             notes=[*said, *collect_notes(self.scores), *filter(losses.get, losses)],
             signature=self.signature,
             found=self,
-            figures={
-                "examples": n,
-                "unscored": self.unscored,
-                "truncated": self.truncated,
-                **{f"mean {aspect}": mean for aspect, mean in means.items()},
-            },
             shown=[ScoredSet(name, self.examples, self.first)],
             files=written,
         )
