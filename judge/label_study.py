@@ -24,7 +24,7 @@ from meta_eval.judges import (
     name_difference,
 )
 from meta_eval.labels import PEOPLE, LabelAgreement, SingleAgreement, agree_on_labels, agree_with_single, assign_labels
-from report.agreement_tables import describe_chance, describe_enough
+from report.agreement_tables import describe_chance, describe_enough, show_p
 from report.tables import Row, Table, pick
 from report.wording import format_cell, join_names
 
@@ -264,7 +264,8 @@ def describe_labels(name: str, agreement: LabelAgreement) -> str:
         return f"{name} gives the label {agreement.only_label:g} to all {agreement.n} texts"
     kappa = agreement.kappa
     named = name_kappa(agreement.labels)
-    return f"{name} is {describe_chance(kappa, agreement.p_chance)} ({named} {format_cell(kappa)})"
+    shown = f"{named} {format_cell(kappa)}{show_p(agreement.p_chance)}"
+    return f"{name} is {describe_chance(kappa, agreement.p_chance)} ({shown})"
 
 
 def name_kappa(labels: Floats) -> str:

@@ -39,7 +39,7 @@ def test_two_labels_by_hand(words: tuple[str, str] | None) -> None:
     assert row["harshness"].value == pytest.approx(0.1)
     assert [*tables] == ["Agreement with ratings", LABELS]
     assert "with_people" not in row
-    assert any("q: j is better than chance (kappa 0.400" in note for note in found.notes)
+    assert any("q: j is better than chance (kappa 0.400 [" in note and ", p 0.0" in note for note in found.notes)
 
 
 def test_people_among_themselves() -> None:
