@@ -18,6 +18,7 @@ from data.rating_words import GivenLevels
 from judge.cautions import note_confounded, note_repeats
 from judge.gates import Condition
 from judge.label_study import JudgedAspect, answer_judges, describe_judges, hold_gate, study_judges, tabulate_judges
+from judge.labelling import list_labelled
 from judge.metrics import Planned
 from judge.scoring import add_scores, collect_notes
 from judge.verdict_files import have_texts
@@ -26,7 +27,7 @@ from meta_eval.design import lay_out
 from meta_eval.permuted import widen_interval
 from meta_eval.ranking import Ranking, RankingSettings, compare_metrics, number_clusters, rank_metrics
 from meta_eval.scored_set import ScoredSet
-from report.agreement_sentences import ROUNDING, describe_systems
+from report.agreement_sentences import ROUNDING, describe_systems, show_n
 from report.agreement_tables import LEVEL, among_table, tabulate_agreement
 from report.study import Study
 from report.tables import Row, Table, pick
@@ -101,7 +102,8 @@ def study_agreement(
     has_cues = cues and has_texts
     split = scored.negate(comparison.lower_is_better).split_aspects()
     shown = add_cheap_cues(split, seed) if has_cues else split
-    labelled = study_judges(split, levels, seed)
+    negated = split.scores.keys() - scored.split_aspects().scores.keys()
+    labelled = study_judges(list_labelled(split, levels, negated), seed)
     judged = {aspect.name: aspect for aspect in labelled}
     gate = hold_gate(labelled, conditions, baseline, comparison.level)
     rows = list_agreement(shown, seed, has_cues=has_cues)
@@ -258,7 +260,7 @@ def _answer_by_aspect(
         return ["no metric can be ranked"]
     best, *others = sorted(ranking.agreement, key=lambda name: -ranking.agreement[name].value)
     clauses = [
-        _name_best(ranking, best, others),
+        _name_best(ranking, best, others, rows),
         *describe_systems(rows, best),
         *_describe_tests(ranking, best, others),
         *_describe_interval(ranking, best),
@@ -270,16 +272,19 @@ def _answer_by_aspect(
     return clauses
 
 
-def _name_best(ranking: Ranking, best: str, others: Sequence[str]) -> str:
-    """The metric that agrees best, with its agreement."""
+def _name_best(ranking: Ranking, best: str, others: Sequence[str], rows: Sequence[Agreement]) -> str:
+    """The metric that agrees best, with its agreement, and on which texts if these are not all in the table."""
+    n = ranking.kept.sum()
+    is_all = all(row.n == n for row in rows if row.metric in ranking.agreement)
+    where = "over all texts" if is_all else f"on the {n} texts that all ranked metrics scored"
     agreement = ranking.agreement
     shown = f"({ranking.comparison.statistic} {format_cell(agreement[best])})"
     equal = [name for name in others if math.isclose(agreement[name].value, agreement[best].value, abs_tol=ROUNDING)]
     if not others:
-        return f"{best} is the only ranked metric {shown}, over all texts"
+        return f"{best} is the only ranked metric {shown}, {where}"
     if equal:
-        return f"over all texts {join_names([best, *equal])} have the same highest agreement {shown}"
-    return f"over all texts {best} agrees best {shown}"
+        return f"{where} {join_names([best, *equal])} have the same highest agreement {shown}"
+    return f"{where} {best} agrees best {shown}"
 
 
 def _describe_tests(ranking: Ranking, best: str, others: Sequence[str]) -> list[str]:
@@ -314,4 +319,4 @@ def _describe_beyond(ranking: Ranking, best: str, rows: Sequence[Agreement]) -> 
         return "whether it agrees beyond length, repetition and overlap is unknown"
     is_beyond = widen_interval(beyond, len(ranking.agreement)).low > 0
     verb = "agrees" if is_beyond else "is not shown to agree"
-    return f"{best} {verb} beyond additive effects of length, repetition and overlap"
+    return f"{best} {verb}{show_n(rows, best)} beyond additive effects of length, repetition and overlap"

@@ -179,7 +179,12 @@ def split(
     for line, example in rows:
         chunk.append((line, example))
         for name in [*waiting]:
-            reason = describe_missing_fields(example, requires[name], called[name])
+            reason = describe_missing_fields(
+                example,
+                requires[name],
+                called[name],
+                scores_empty=getattr(metrics[name], "scores_empty", False),
+            )
             if reason is None:
                 waiting.remove(name)
             elif not complete and len(faults[name]) < MOST_FAULTS:

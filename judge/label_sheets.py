@@ -11,12 +11,12 @@ import csv
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 
-from core.errors import SettingError
+from core.errors import SettingError, setting
 from core.example import Example
 from data.table_files import read_rows
 from data.text_files import open_atomically
@@ -34,8 +34,16 @@ TOKEN = 8  # letters of the token of a sheet
 NAME = re.compile(rf"[0-9a-f]{{{TOKEN}}}-[0-9]+")  # of a row of a sheet
 
 
-def draw_sheet(texts: ScoredSet, output: Path, *, n: int, seed: int, name: str, has_texts: bool) -> Study:
-    """Draws texts at random, and writes a sheet and its design; `name` is the source in the next command.
+def draw_sheet(
+    texts: ScoredSet,
+    output: Path,
+    *,
+    n: int,
+    seed: int,
+    given: Mapping[str, Sequence[str]],
+    has_texts: bool,
+) -> Study:
+    """Draws texts at random, and writes a sheet and its design; `given` are the settings of the texts by name.
 
     A short token, from ids and seed, begins the names of the rows and identifies the sheet. Raises SettingError for
     files that exist.
@@ -61,7 +69,9 @@ def draw_sheet(texts: ScoredSet, output: Path, *, n: int, seed: int, name: str, 
         notes.append(f"{texts.name} has only {len(ids)} texts, and all of them are on the sheet")
     if len(ids) < FEWEST:
         notes.append(f"intervals need at least {FEWEST} labels")
-    then = f"then judge agree {name} --labels {sheet}"
+    place = "" if "path" in given else "on the same texts with "
+    settings = " ".join(setting(name, *values) for name, values in {**given, "labels": [str(sheet)]}.items())
+    then = f"then judge agree {place}{settings}"
     return Study(
         answer=f"fill the column label of {sheet}, keep {design.name} beside it, {then}",
         notes=notes,

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from core.errors import SettingError, check_names, setting
-from data.rating_words import GivenLevels
 from judge.cautions import Differences, find_choice, note_choice
 from judge.gates import Condition, decide, find_confidence
-from judge.labelling import LabelledAspect, list_labelled
+from judge.labelling import LabelledAspect
 from meta_eval.design import Floats
 from meta_eval.estimates import Estimate, Estimates, estimate_mean, estimate_share
 from meta_eval.helped import help_mean
@@ -25,8 +24,7 @@ from meta_eval.judges import (
     name_difference,
 )
 from meta_eval.labels import PEOPLE, LabelAgreement, SingleAgreement, agree_on_labels, agree_with_single, assign_labels
-from meta_eval.scored_set import ScoredSet
-from report.agreement_tables import describe_chance, describe_enough
+from report.agreement_tables import describe_chance, describe_enough, show_p
 from report.tables import Row, Table, pick
 from report.wording import format_cell, join_names
 
@@ -77,14 +75,14 @@ class JudgedAspect:
         return describe_enough(self.single, self.agreement)
 
 
-def study_judges(scored: ScoredSet, levels: GivenLevels, seed: int) -> list[JudgedAspect]:
-    """Measures the judges of each aspect that `list_labelled` finds; raises errors as it does."""
-    labelled = [aspect for aspect in list_labelled(scored, levels) if aspect.judged]
-    return [judge_aspect(scored, aspect, seed) for aspect in labelled]
+def study_judges(labelled: Iterable[LabelledAspect], seed: int) -> list[JudgedAspect]:
+    """Measures the judges of each aspect that has some."""
+    return [judge_aspect(aspect, seed) for aspect in labelled if aspect.judges]
 
 
-def judge_aspect(scored: ScoredSet, labelled: LabelledAspect, seed: int) -> JudgedAspect:
+def judge_aspect(labelled: LabelledAspect, seed: int) -> JudgedAspect:
     """Measures how well the judges of one aspect agree with people."""
+    scored = labelled.texts
     people = labelled.consensus
     labels = labelled.labels
     layout = labelled.rated.layout
@@ -119,7 +117,7 @@ def judge_aspect(scored: ScoredSet, labelled: LabelledAspect, seed: int) -> Judg
         layout,
         seed=seed,
     )
-    verdicts = {name: scored.values(name, labelled.aspect) for name in labelled.judged}
+    verdicts = {name: scored.values(name, labelled.aspect) for name in labelled.judges}
     chosen = find_choice(
         scored.ratings(labelled.aspect),
         verdicts,
@@ -132,21 +130,21 @@ def judge_aspect(scored: ScoredSet, labelled: LabelledAspect, seed: int) -> Judg
         constant=(label, constant),
         single=single,
         pairs=pairs,
-        corrected=[*correct_means(scored, labelled)] if len(labelled.rated) < len(scored) else (),
+        corrected=[*correct_means(labelled)] if len(labelled.rated) < len(scored) else (),
         unrepresentative=chosen,
     )
 
 
-def correct_means(scored: ScoredSet, labelled: LabelledAspect) -> Iterator[Row]:
+def correct_means(labelled: LabelledAspect) -> Iterator[Row]:
     """Yields the mean label of all texts of each system, by each judge and by people.
 
     That by people is estimated from the labelled texts, and corrected with the scores that the judge gave to all.
     """
     is_rate = not np.setdiff1d(labelled.labels, (0, 1)).size
     estimate = estimate_share if is_rate else estimate_mean
-    for system, texts in ({part.name: part for part in scored.by_system()} or {ALL: scored}).items():
+    for system, texts in ({part.name: part for part in labelled.texts.by_system()} or {ALL: labelled.texts}).items():
         ratings = texts.ratings(labelled.aspect)
-        for name in labelled.judged:
+        for name in labelled.judges:
             scores = texts.values(name, labelled.aspect)
             by_people = help_mean(
                 ratings,
@@ -266,7 +264,8 @@ def describe_labels(name: str, agreement: LabelAgreement) -> str:
         return f"{name} gives the label {agreement.only_label:g} to all {agreement.n} texts"
     kappa = agreement.kappa
     named = name_kappa(agreement.labels)
-    return f"{name} is {describe_chance(kappa, agreement.p_chance)} ({named} {format_cell(kappa)})"
+    shown = f"{named} {format_cell(kappa)}{show_p(agreement.p_chance)}"
+    return f"{name} is {describe_chance(kappa, agreement.p_chance)} ({shown})"
 
 
 def name_kappa(labels: Floats) -> str:

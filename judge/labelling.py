@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Container, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -20,12 +20,23 @@ class LabelledAspect:
     """The labels by people and by judges of the texts that are rated for one aspect."""
 
     aspect: str
-    rated: ScoredSet
+    # rated or not; scores of which lower is better are reflected within the labels
+    texts: ScoredSet
     labels: Floats
     # of shape (people, n)
     people: Floats
-    # by judge, of shape (n,)
-    judged: Mapping[str, Floats]
+    # the metrics whose scores are labels
+    judges: Sequence[str]
+
+    @cached_property
+    def rated(self) -> ScoredSet:
+        """The texts that are rated for the aspect."""
+        return self.texts.rated(self.aspect)
+
+    @cached_property
+    def judged(self) -> dict[str, Floats]:
+        """The labels of the rated texts by judge, of shape (n,)."""
+        return {name: assign_labels(self.rated.values(name, self.aspect), self.labels) for name in self.judges}
 
     @property
     def has_several(self) -> bool:
@@ -38,13 +49,14 @@ class LabelledAspect:
         return find_consensus(self.people, self.labels)
 
 
-def list_labelled(scored: ScoredSet, levels: GivenLevels) -> Iterator[LabelledAspect]:
+def list_labelled(scored: ScoredSet, levels: GivenLevels, negated: Container[str] = ()) -> Iterator[LabelledAspect]:
     """Yields the aspects whose ratings are labels, with the labels of judges.
 
     `levels` are the labels by aspect, from the worst to the best; with auto, or one scale of words for all, the ratings
     that are 2 to 10 whole numbers are labels. A metric that scores a rated aspect by name is compared with that aspect
     only. It is a judge if its scores are whole numbers of which at least half are labels, or if they lie between the
-    first and the last label. Shares, such as ROUGE's, are not labels of a scale that ends above 1.
+    first and the last label. Shares, such as ROUGE's, are not labels of a scale that ends above 1. The scores of the
+    metrics in `negated` are judged as they were given, and then reflected: 2 of the labels 1 to 5 is 4.
 
     Raises SettingError for unknown names and for ratings that are not a declared label.
     """
@@ -55,7 +67,7 @@ def list_labelled(scored: ScoredSet, levels: GivenLevels) -> Iterator[LabelledAs
         people = rated.raters.get(aspect, rated.ratings(aspect)[None])
         others = {*scored.aspects} - {aspect}
         names = [name for name, scores in rated.scores.items() if not {*scores.values} & others]
-        values = {name: rated.values(name, aspect) for name in names}
+        values = {name: rated.values(name, aspect) * (-1 if name in negated else 1) for name in names}
         labels = find_labels(people)
         if aspect in declared:
             labels = _check_labels(aspect, [*declared[aspect]], people)
@@ -63,17 +75,24 @@ def list_labelled(scored: ScoredSet, levels: GivenLevels) -> Iterator[LabelledAs
             labels = _add_labels(labels, values)
         if labels is None:
             continue
-        judged: dict[str, Floats] = {}
-        for name, scores in values.items():
-            if _are_on_scale(scores[~np.isnan(scores)], labels):
-                judged[name] = assign_labels(scores, labels)
+        judges = [name for name, scores in values.items() if _are_on_scale(scores[~np.isnan(scores)], labels)]
+        texts = _reflect(scored, [name for name in judges if name in negated], labels)
         yield LabelledAspect(
             aspect,
-            rated,
+            texts,
             labels,
             people=people,
-            judged=judged,
+            judges=judges,
         )
+
+
+def _reflect(scored: ScoredSet, negated: Sequence[str], labels: Floats) -> ScoredSet:
+    """The set with these negated scores within the scale: the first label becomes the last one."""
+    reflected = dict(scored.scores)
+    for name in negated:
+        values = {aspect: column + labels[0] + labels[-1] for aspect, column in reflected[name].values.items()}
+        reflected[name] = replace(reflected[name], values=values)
+    return replace(scored, scores=reflected)
 
 
 def _are_on_scale(scores: Floats, labels: Floats) -> bool:

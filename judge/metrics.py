@@ -45,10 +45,20 @@ class MetricPlan:
     network: bool = False
 
     @property
+    def made(self) -> Any:
+        """The class of the metric, or the function that makes it."""
+        target = find_object(self.config["_target_"])
+        return getattr(target, "__self__", target)  # the class of `from_pretrained`
+
+    @property
     def requires(self) -> tuple[Field, ...]:
         """The fields that the metric reads besides the text."""
-        target = find_object(self.config["_target_"])
-        return required_fields(getattr(target, "__self__", target), self.config)  # the class of `from_pretrained`
+        return required_fields(self.made, self.config)
+
+    @property
+    def scores_empty(self) -> bool:
+        """Whether the metric is known to score an empty answer."""
+        return getattr(self.made, "scores_empty", False)
 
     def build(self) -> Metric:
         """Builds the metric.

@@ -35,7 +35,7 @@ from meta_eval.preferences import (
 )
 from meta_eval.scored_set import ScoredSet
 from meta_eval.strengths import PreferenceRanking, PreferredPair, rank_by_preferences
-from report.agreement_tables import describe_chance, describe_enough, single_table
+from report.agreement_tables import describe_chance, describe_enough, show_p, single_table
 from report.study import Study
 from report.tables import Row, Table, pick
 from report.wording import MOST_NAMED, format_cell, format_number, join_names, note_resolution
@@ -376,7 +376,7 @@ def describe_judges(found: Mapping[str, PreferenceAgreement]) -> list[str]:
         shown = f"kappa {format_cell(agreement.kappa)}"
         if math.isnan(agreement.kappa.low):
             shown = f"accuracy {format_cell(agreement.accuracy)}"
-        judges_by_verdict.setdefault(verdict, []).append(f"{name} ({shown})")
+        judges_by_verdict.setdefault(verdict, []).append(f"{name} ({shown}{show_p(agreement.p_chance)})")
     return [
         f"{join_names(names)} {'are' if names[1:] else 'is'} {verdict}" for verdict, names in judges_by_verdict.items()
     ]

@@ -7,6 +7,8 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext, redirect_stdout
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -105,23 +107,24 @@ class ScoredTexts:
     def present(self, name: str, said: Sequence[str] = (), written: Sequence[Path] = ()) -> Study:
         """Makes the study of a set of this name: its scores and their distribution."""
         n = len(self)
+        shown = len(self.examples)
         quantiles = [list_quantiles(aspect, values) for aspect, values in self.values.items()]
         where = ", ".join(map(str, written)) or "`found.reasons`"
         losses = {
             f"{self.unscored} of {n} examples lack a score; {where} says why": self.unscored,
             f"{self.truncated} of {n} examples lost tokens that the model could not read": self.truncated,
+            f"tables and pages have the first {shown} of {n} texts, the output all": shown < n,
         }
-        means = {row["aspect"]: row["mean"] for row in quantiles}
-        shown = ", ".join(f"{aspect} {format_number(mean)}" for aspect, mean in means.items())
+        means = [f"{row['aspect']} {format_number(row['mean'])} (n {row['n']})" for row in quantiles]
         caption = "The first examples and their scores."
         return Study(
-            answer=f"The mean of {n - self.unscored} scored texts: {shown}.",
+            answer=f"The mean score: {', '.join(means)}.",
             tables=[
                 Table(
                     "First rows",
                     caption,
                     [*self.list_rows()],
-                    ("id", "text", *self.values),
+                    ("id", "text", *self.columns.values()),
                     head=FIRST,
                 ),
                 Table("Distribution", "Of the known scores of each aspect.", quantiles),
@@ -129,21 +132,21 @@ class ScoredTexts:
             notes=[*said, *collect_notes(self.scores), *filter(losses.get, losses)],
             signature=self.signature,
             found=self,
-            figures={
-                "examples": n,
-                "unscored": self.unscored,
-                "truncated": self.truncated,
-                **{f"mean {aspect}": mean for aspect, mean in means.items()},
-            },
             shown=[ScoredSet(name, self.examples, self.first)],
             files=written,
         )
 
+    @cached_property
+    def columns(self) -> dict[str, str]:
+        """The column of each aspect in tables: `quality`, or `scores.quality` if the input has that."""
+        taken = set(chain.from_iterable(self.records()))
+        return {name: f"scores.{name}" if name in taken else name for name in self.values}
+
     def list_rows(self) -> Iterator[Row]:
-        """Yields a row per example, with a column per score: `quality`, or `scores.quality` if the input has that."""
+        """Yields a row per example, with its scores in `columns`."""
         for record in self.records():
             row = {name: cell for name, cell in record.items() if name not in ("scores", "reason")}
-            scores = {f"scores.{name}" if name in row else name: score for name, score in record["scores"].items()}
+            scores = {self.columns[name]: score for name, score in record["scores"].items()}
             yield {**row, **scores, "reason": record.get("reason") or ""}
 
 

@@ -23,19 +23,17 @@ from judge.metrics import (
 from meta_eval.scored_set import ScoredSet
 
 
-def open_stages(folder: Path | str | None) -> Stages | None:
-    """Opens the stages in a folder; None without a folder. Raises SettingError if it is not writable."""
-    if folder is None:
-        return None
-    check_writable("stages", Path(folder))
-    return Stages(Path(folder))
-
-
 def plan_with(
     metrics: Metrics, stages: Path | str | None, settings: Mapping[str, Any] | None = None
 ) -> tuple[dict[str, Planned], Stages | None]:
-    """Plans metrics (`plan_metrics`), and opens the stages that keep their scores and replies."""
-    kept = open_stages(stages)
+    """Plans metrics (`plan_metrics`), and opens the stages that keep their scores and replies, if there is a folder.
+
+    Raises SettingError if it is not writable.
+    """
+    kept = None
+    if stages is not None:
+        check_writable("stages", Path(stages))
+        kept = Stages(Path(stages))
     return plan_metrics(metrics, settings, stages=kept and kept.root), kept
 
 

@@ -24,19 +24,30 @@ def describe_systems(rows: Sequence[Agreement], best: str) -> list[str]:
         return []
     clauses: list[str] = []
     alone = by_name[SYSTEM_ALONE].spearman
+    shown = f"{_show(alone)}{show_n(rows, SYSTEM_ALONE)}"
     values = [row.spearman.value for row in rows if row.metric not in NOT_METRICS]
     highest = max((value for value in values if not math.isnan(value)), default=math.nan)
     if alone.value - highest > ROUNDING and alone.value > ROUNDING and not alone.low <= 0:
-        clauses.append(
-            f"which system wrote a text agrees better ({_show(alone)}) than any metric ({format_number(highest)})"
-        )
-    return [*clauses, _describe_within(best, by_name[best].within_systems, len(values))]
+        clauses.append(f"which system wrote a text agrees better ({shown}) than any metric ({format_number(highest)})")
+    return [*clauses, _describe_within(best, by_name[best].within_systems, len(values), show_n(rows, best))]
 
 
-def _describe_within(metric: str, within: Estimate, looked_at: int) -> str:
+def show_n(rows: Sequence[Agreement], metric: str) -> str:
+    """The end of a figure, such as ` on 60 texts`, where the rows of an aspect differ in n; else nothing."""
+    counts = {row.metric: row.n for row in rows}
+    are_equal = len({*counts.values()}) == 1
+    return "" if are_equal else f" on {counts[metric]} texts"
+
+
+def _describe_within(
+    metric: str,
+    within: Estimate,
+    looked_at: int,
+    n: str,
+) -> str:
     """Whether a metric that was chosen among others agrees within systems."""
     widened = widen_interval(within, looked_at)
-    shown = _show(within)
+    shown = f"{_show(within)}{n}"
     if math.isnan(within.value):
         return f"the agreement of {metric} within systems is unknown ({within.reason})"
     if widened.low > 0:

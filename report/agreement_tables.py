@@ -47,6 +47,11 @@ def describe_chance(kappa: Estimate, p_value: float, level: float = LEVEL) -> st
     return "better than chance" if kappa.value > 0 else "worse than chance"
 
 
+def show_p(p_value: float) -> str:
+    """The end of a figure: the p-value of its permutation test, which its interval need not follow; "" without one."""
+    return "" if math.isnan(p_value) else f", p {format_number(p_value)} by permutations"
+
+
 def describe_enough(single: Sequence[SingleAgreement], names: Iterable[str]) -> str:
     """Says, with kappas, whether judges agree with people as well as people agree among themselves.
 

@@ -93,11 +93,11 @@ class Study:
         return self.tables[titles.index(title)]
 
     def to_frame(self, title: str | None = None) -> Any:
-        """The table of this title, or the first one, as a DataFrame (see `Table.to_frame`).
+        """The table of this title, or the first one with rows, as a DataFrame (see `Table.to_frame`).
 
         Raises SettingError without pandas, and for a title that no table has.
         """
-        table = self.tables[0] if title is None else self[title]
+        table = next(iter(self.filled), Table("", "", ())) if title is None else self[title]
         return table.to_frame()
 
     def print(self, out: Console, name: Callable[[Path], str] = str) -> None:

@@ -119,10 +119,15 @@ class Table:
         return names
 
     def flatten(self, names: Container[str] | None = None) -> list[dict[str, Any]]:
-        """Lists the rows with these columns (default: all); intervals are in columns `NAME_low` and `NAME_high`."""
+        """Lists the rows with these columns (default: all); intervals are in columns `NAME_low` and `NAME_high`.
+
+        `reason` says why a row lacks values or intervals; there is none where no row does.
+        """
         rows: list[dict[str, Any]] = []
         for row in self.rows:
             chosen = {name: cell for name, cell in row.items() if names is None or name in names}
+            if reason := _join_reasons(row):
+                chosen["reason"] = reason
             rows.append(_split_estimates(chosen, lambda low, high: {"low": low, "high": high}))
         return rows
 
@@ -131,13 +136,10 @@ class Table:
         rows: list[dict[str, Any]] = []
         for row in self.rows[: self.head]:
             cells = _split_estimates(row, lambda low, high: {"interval": [low, high]})
-            estimates = [cell for cell in row.values() if isinstance(cell, Estimate)]
-            reasons = dict.fromkeys(cell.reason for cell in estimates if cell.reason)
-            reason = row.get("reason") or "; ".join(reasons)
             rows.append(
                 {
                     **cells,
-                    "reason": reason,
+                    "reason": _join_reasons(row),
                     "table": self.name,
                 }
             )
@@ -161,7 +163,7 @@ class Table:
         return f"<h4>{escape(self.title)}</h4><table>{rows}</table>{paragraphs}"
 
     def to_markdown(self) -> str:
-        """All columns as a Markdown table, with intervals; missing cells are empty.
+        """All columns as a Markdown table, with intervals; missing cells are empty, and reasons stand below.
 
         >>> Table("", "", [{"metric": "ours", "n": 3}]).to_markdown().splitlines()
         ['| metric | n |', '| --- | --- |', '| ours | 3 |']
@@ -173,10 +175,11 @@ class Table:
             ["---"] * len(names),
             *zip(*columns, strict=True),
         ]
-        return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+        below = [f"\n{markdown_text(reason)}\n" for reason in list_reasons([self])]
+        return "".join([*(f"| {' | '.join(line)} |\n" for line in lines), *below])
 
     def to_latex(self) -> str:
-        r"""A float for LaTeX (package booktabs) with the columns that fit across a paper, and the caption.
+        r"""A float for LaTeX (package booktabs) with the columns that fit across a paper, the caption, and reasons.
 
         >>> Table("R", "Of n texts, with 95 % intervals.", [{"metric": "a_b", "r": -0.25}]).to_latex().splitlines()[1:3]
         ['\\caption{R. Of n texts, with 95 \\% intervals.}', '\\begin{tabular}{lr}']
@@ -189,6 +192,7 @@ class Table:
         head, *body = [" & ".join(map(latex_text, line)) + r" \\" for line in lines]
         aligned = "".join("l" if name in self.texts else "r" for name in names)
         caption = ". ".join(filter(None, [self.title, self.caption]))
+        shown = [{name: row.get(name, "") for name in (*names, "reason")} for row in self.rows[: self.head]]
         return "\n".join(
             [
                 r"\begin{table}",
@@ -200,6 +204,7 @@ class Table:
                 *body,
                 r"\bottomrule",
                 r"\end{tabular}",
+                *(rf"\par {latex_text(join_lines(reason))}" for reason in list_reasons([Table("", "", shown)])),
                 r"\end{table}",
                 "",
             ]
@@ -261,6 +266,12 @@ def list_reasons(tables: Iterable[Table]) -> Iterator[str]:
             lacking.setdefault(own, {})[format_cell(first)] = None
     for reason, names in lacking.items():
         yield f"{join_names([*names])}: {reason}"
+
+
+def _join_reasons(row: Row) -> str:
+    """Why the row lacks values or intervals; "" if it lacks none."""
+    reasons = [cell.reason for cell in row.values() if isinstance(cell, Estimate) and cell.reason]
+    return row.get("reason") or "; ".join(dict.fromkeys(reasons))
 
 
 def _split_estimates(row: Row, ends: Callable[[float, float], Row]) -> dict[str, Any]:

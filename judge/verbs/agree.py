@@ -49,7 +49,7 @@ def agree(
         stages: a folder that keeps the scores of the metrics.
         statistic: the correlation with the ratings.
         level: of significance, for clusters and the better one of a pair.
-        lower_is_better: metrics whose lower scores are better; their scores are negated.
+        lower_is_better: metrics whose lower scores are better; they are negated, labels reflected within their scale.
         levels: by aspect the labels, from the worst to the best; with auto, or one scale of words for all, the ratings
             that are 2 to 10 whole numbers are labels.
         seed: of what is drawn: flips of inputs and folds of cheap cues.

@@ -36,10 +36,22 @@ def label(
 
     Raises SettingError for wrong settings and for files that exist, InputError for faults of the source.
     """
+    from data.columns import freeze_columns
+    from data.rating_words import freeze_levels
     from judge.label_sheets import draw_sheet
-    from judge.verdict_files import have_texts, read_verdicts
+    from judge.verdict_files import have_texts, list_names, read_verdicts
 
     # as judge agree reads the file, so that ids are the same
     texts = read_verdicts(source, columns=columns, levels=levels, judges=judges, needs=["judges"])
-    name = str(source) if isinstance(source, str | Path) else texts.name
-    return draw_sheet(texts, Path(output), n=n, seed=seed, name=name, has_texts=have_texts(texts))
+    given = {"path": [str(source)]} if isinstance(source, str | Path) else {}
+    given |= {f"columns.{name}": list(keys) for name, keys in freeze_columns(columns or {})}
+    given |= {f"levels.{name}".rstrip("."): [*map(str, scale)] for name, scale in freeze_levels(levels)}
+    given |= {"judges": list_names(judges)} if judges else {}
+    return draw_sheet(
+        texts,
+        Path(output),
+        n=n,
+        seed=seed,
+        given=given,
+        has_texts=have_texts(texts),
+    )

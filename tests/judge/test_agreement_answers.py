@@ -88,3 +88,14 @@ def test_a_note_on_reverse_agreement_names_its_statistic() -> None:
     rows = [{"text": f"{i} words", "ratings": {"q": i}, "scores": {"loss": -(i**3)}} for i in range(40)]
     notes = judge.agree(rows, statistic="pearson").notes
     assert [note for note in notes if note.startswith("loss agrees with q in reverse over all texts (spearman -1.000")]
+
+
+def test_each_clause_names_its_texts_where_metrics_scored_different_ones() -> None:
+    texts = [{"system": "ab"[i % 2], "text": f"{i % 7} " * (1 + i % 5), "ratings": {"q": i % 4}} for i in range(60)]
+    scores = [{"full": 10 + i % 4, "part": 10 + i % 3 if i < 40 else None} for i in range(60)]
+    rows = [{**text, "group": f"{i // 2}", "scores": scores[i]} for i, text in enumerate(texts)]
+    said = judge.agree(rows).answer
+    assert "on the 40 texts that all ranked metrics scored full agrees best (spearman " in said
+    assert "; within systems full agrees (spearman 1.000 on 60 texts);" in said
+    assert "full agrees on 60 texts beyond additive effects" in said
+    assert " texts" not in judge.agree(rows[:40]).answer.replace("over all texts", "")

@@ -1,6 +1,7 @@
 """An empty answer is a bad answer: it scores 0 or null, and no system is ranked first for its silence."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -88,3 +89,11 @@ def test_blank_references_are_left_out() -> None:
     found = judge.score(rows, "rouge_l")
     np.testing.assert_array_equal(found.found.values["quality"], [1, np.nan, 0])
     assert found.found.reasons[1] == "rouge_l needs references, found none"
+
+
+def test_a_file_scores_an_empty_answer_as_texts_in_memory_do(tmp_path: Path) -> None:
+    """It is the only text that has what the metric needs."""
+    (tmp_path / "x.jsonl").write_text('{"text": "", "references": ["a b"]}\n{"text": "a"}\n')
+    for output in (None, tmp_path / "out.jsonl"):
+        found = judge.score(tmp_path / "x.jsonl", "rouge_l", output=output, chunk=1)
+        np.testing.assert_array_equal(found.found.values["quality"], [0, np.nan])

@@ -106,3 +106,10 @@ def test_a_frame_without_pandas_is_refused_in_one_line(monkeypatch: pytest.Monke
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(SettingError, match=r"^pandas is not installed: pip install"):
         found.to_frame()
+
+
+def test_the_frame_of_a_result_is_its_first_table_with_rows(tmp_path: Path) -> None:
+    pytest.importorskip("pandas")
+    rows = [{"id": str(i), "human": i % 2, "judge": i % 3 % 2} for i in range(12)]
+    assert list(judge.agree(rows).to_frame()["metric"]) == ["judge"]
+    assert judge.label(rows, output=tmp_path / "sheet").to_frame().empty

@@ -1,5 +1,6 @@
 """Sheets for people to label: blind, drawn at random, and read back by their design."""
 
+import shlex
 from pathlib import Path
 
 import numpy as np
@@ -7,6 +8,7 @@ import pytest
 
 import judge
 from core.errors import InputError, SettingError
+from judge.cli import main
 from judge.verdict_files import read_verdicts
 from tests.judge.tables import read_csv, write_csv
 
@@ -90,3 +92,21 @@ def test_a_sheet_is_named_by_the_user_and_never_overwritten(name: str, stem: str
     assert [path.name for path in sheet.files] == [f"{stem}.csv", f"{stem}.design.csv"]
     with pytest.raises(SettingError, match=rf"because labels may be lost, but .*{stem}\.csv and .*design\.csv exist"):
         judge.label(TEXTS, n=4, output=tmp_path / name)
+
+
+def test_the_next_command_has_the_settings_that_read_the_texts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    rows = ["key,gpt", *(f"t{i},{('bad', 'good')[i % 2]}" for i in range(12))]
+    Path("my file.csv").write_text("\n".join(rows) + "\n")
+    how = ["--columns.id", "key", "--levels", "bad", "good", "--judges", "gpt"]
+    assert main(["label", "my file.csv", *how]) == 0
+    command = "judge agree 'my file.csv' --columns.id key --levels bad good --judges gpt --labels sheet.csv"
+    assert f"then {command}" in " ".join(capsys.readouterr().out.split())
+    sheet = read_csv(Path("sheet.csv"))
+    labels = [f"{row['item']},{('bad', 'good')[i % 3 % 2]}" for i, row in enumerate(sheet)]
+    Path("sheet.csv").write_text("\n".join(["item,label", *labels]) + "\n")
+    assert main(shlex.split(command)[1:]) == 0
+    drawn = judge.label([{"id": "a", "judge": 1}], output="other")
+    assert drawn.answer.endswith('then judge agree on the same texts with labels="other.csv"')

@@ -34,7 +34,7 @@ def test_two_labels_by_hand() -> None:
     assert row["harshness"].value == pytest.approx(0.1)
     assert [*tables] == ["Agreement with ratings", LABELS]
     assert "with_people" not in row
-    assert any("q: j is better than chance (kappa 0.400" in note for note in found.notes)
+    assert any("q: j is better than chance (kappa 0.400 [" in note and ", p 0.0" in note for note in found.notes)
 
 
 @pytest.mark.parametrize(
@@ -128,3 +128,15 @@ def test_labels_where_the_judge_said_yes_are_a_warning() -> None:
     notes = judge.agree(rows, cues=False).notes
     said = "ok: the labels are no random sample, so figures corrected with j do not hold: the mean verdict of j is"
     assert any(note.startswith(said) for note in notes)
+
+
+@pytest.mark.parametrize(("first", "last"), [(0, 1), (1, 5)])
+def test_a_judge_whose_lower_labels_are_better_is_reflected_within_the_scale(first: int, last: int) -> None:
+    pairs: list[tuple[Any, Any]] = [(first, last), (last, first)] * 15 + [(None, first), (None, last)] * 5
+    found, tables = agree(pairs, lower_is_better=["j"], fail_if=["kappa < 0.9"])
+    row = tables[LABELS].rows[0]
+    assert (row["judge"], row["accuracy"].value, row["kappa"].value) == ("j (negated)", 1, pytest.approx(1))
+    assert row["harshness"].value == 0
+    assert tables["Mean labels by judges and by people"].rows[0]["by_judge"].value == (first + last) / 2
+    assert not found.findings
+    assert [*found.found.judged[0].labelled.labels] == [first, last]

@@ -159,11 +159,11 @@ def test_the_answer_holds(inputs: int, winners: Sequence[str], answer: str) -> N
 @pytest.mark.parametrize(
     ("right", "inputs", "answer"),
     [
-        (0.5, 60, "m (kappa 0.000 [-0.23, 0.28]) is not shown to be better than chance"),
-        (1.0, 60, "m (kappa 1.000 [0.76, 1.00]) is better than chance"),
-        (0.0, 60, "m (kappa -1.000 [-1.00, -0.62]) is worse than chance"),
-        (1.0, 10, "m (kappa 1.000 [-0.02, 1.00]) is better than chance"),
-        (1.0, 4, "m (accuracy 1.000) is not shown to be better than chance"),
+        (0.5, 60, "m (kappa 0.000 [-0.23, 0.28], p 1.000 by permutations) is not shown to be better than chance"),
+        (1.0, 60, "m (kappa 1.000 [0.76, 1.00], p 0.001 by permutations) is better than chance"),
+        (0.0, 60, "m (kappa -1.000 [-1.00, -0.62], p 0.001 by permutations) is worse than chance"),
+        (1.0, 10, "m (kappa 1.000 [-0.02, 1.00], p 0.007 by permutations) is better than chance"),
+        (1.0, 4, "m (accuracy 1.000, p 0.321 by permutations) is not shown to be better than chance"),
     ],
 )
 def test_a_judge_is_held_against_chance(right: float, inputs: int, answer: str) -> None:

@@ -2,9 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 
 import judge
 from baselines.sacrebleu_metrics import Bleu
@@ -60,3 +62,27 @@ def test_the_distribution_counts_known_scores_alone() -> None:
     assert [row["n"] for each in table for row in each.rows] == [3, 2]
     row = {"aspect": "quality", "n": 3, "mean": 7 / 3, "min": 1, "lower_quartile": 2, "median": 3}
     assert table[0].rows[0] == {**row, "upper_quartile": 3, "max": 3}
+
+
+def test_a_column_of_the_input_is_not_shown_as_the_score() -> None:
+    first, rest = score([{"text": "a b c", "quality": 5}, {"text": "a"}], "word_count").tables[0].rows
+    assert (first["quality"], first["scores.quality"], rest["scores.quality"]) == (5, 3, 1)
+    assert "quality" not in rest
+    shown = score([{"text": "a b c", "quality": 5}], "word_count").tables[0].fit(80)
+    assert shown == ["id", "text", "scores.quality"]
+
+
+def test_the_answer_has_the_mean_and_the_number_of_each_metric() -> None:
+    found = score(ROWS, ["word_count", "rouge_l"])
+    assert found.answer == f"The mean score: word_count 2.333 (n 3), rouge_l {(6 / 7 + 4 / 5) / 2:.3f} (n 2)."
+
+
+def test_a_result_of_a_long_file_says_that_its_rows_are_the_first_ones(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("judge.chunks.SHOWN_EXAMPLES", 2)
+    (tmp_path / "in.jsonl").write_text('{"text": "a"}\n' * 3)
+    found = score(tmp_path / "in.jsonl", "word_count", output=tmp_path / "out.jsonl")
+    assert found.notes == ["tables and pages have the first 2 of 3 texts, the output all"]
+    assert len(found.tables[0].rows) == 2
+    assert found.answer == "The mean score: quality 1.000 (n 3)."

@@ -1,6 +1,7 @@
 """Tables: agreement is ranked, numbers are not cut off."""
 
 import math
+from io import StringIO
 
 import numpy as np
 import pytest
@@ -106,3 +107,12 @@ def test_a_table_fits_its_width_also_on_a_wider_console() -> None:
     title, *lines = captured.get().splitlines()
     assert title == "Steered texts"
     assert max(map(len, lines)) <= 80
+
+
+def test_files_say_why_an_interval_is_missing() -> None:
+    table = Table("R", "", [{"metric": "bleu", "r": Estimate.undefined("8 inputs", 0.5)}, {"metric": "ter", "r": 0.25}])
+    file = StringIO()
+    table.write_csv(file)
+    assert file.getvalue().splitlines() == ["metric,r,r_low,r_high,reason", "bleu,0.5,nan,nan,8 inputs", "ter,0.25,,,"]
+    assert table.to_markdown().endswith("| ter | 0.250 |\n\nno interval of r: 8 inputs\n")
+    assert "\\end{tabular}\n\\par no interval of r: 8 inputs\n\\end{table}" in table.to_latex()
