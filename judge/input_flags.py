@@ -71,7 +71,6 @@ def read_inputs(verb: str, parameter: str, takes: Sequence[str], given: Mapping[
         return read_set(
             verb,
             parameter,
-            named["data"],
             given,
         )
     if "systems" in named:
@@ -112,8 +111,9 @@ def read_systems(systems: Sequence[str], given: Mapping[str, Any]) -> Any:
     )
 
 
-def read_set(verb: str, parameter: str, named: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+def read_set(verb: str, parameter: str, given: Mapping[str, Any]) -> dict[str, Any]:
     """Loads the set that `--data` names, with its settings."""
+    named = given["data"]
     if len(named) != 1:
         raise SettingError(f"--data names one set, but got {', '.join(named)}")
     ((name, settings),) = named.items()

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from core.settings import Count, Seed
-from judge.options import Columns, File, GivenLevels, Names, Source, verb
+from judge.options import Columns, File, GivenLevels, Names, Source, list_names, verb
 
 if TYPE_CHECKING:
     from report.study import Study
@@ -39,7 +39,7 @@ def label(
     from data.columns import freeze_columns
     from data.rating_words import freeze_levels
     from judge.label_sheets import draw_sheet
-    from judge.verdict_files import have_texts, list_names, read_verdicts
+    from judge.verdict_files import have_texts, read_verdicts
 
     # as judge agree reads the file, so that ids are the same
     texts = read_verdicts(source, columns=columns, levels=levels, judges=judges, needs=["judges"])
